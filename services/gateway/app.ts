@@ -1,8 +1,9 @@
 import { parse } from 'node:querystring'
-import express, { type Express } from 'express'
+import express, { type Express, type RequestHandler } from 'express'
 import type { Ledger } from '../../shared/agent/customers/store/ledger.ts'
 import type { Broker } from '../../shared/cluster/commands/broker.ts'
 import type { DecidedPermissions } from '../../shared/cluster/permissions/decided.ts'
+import { invalidRequest } from '../../shared/kernel/errors.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
 import { createBodies } from '../../shared/platform/api/bodies.ts'
@@ -175,12 +176,23 @@ export function createApp(deps: AppDeps): Express {
   app.use(limitTenantRate(access.tenantLimiter, basePath))
   app.use(limitTenant(deps.configured?.tenantRequests, basePath))
 
+  app.use(refuseDryRuns(basePath))
   const routes = guardedRoutes({ ...deps, broker: withAttachments(deps.broker, deps.stored?.files) })
   app.use(basePath, createRoutes(routes, EVERYWHERE))
 
   app.use(notFound(hintWith(basePath, { ...publicRoutes, ...routes })))
   app.use(recover(log)) // Express passes every error that was thrown above to this handler.
   return app
+}
+
+/** Refuses a dry run of what can only be started: it would be started (D57.1). */
+function refuseDryRuns(basePath: string): RequestHandler {
+  const estimated = new RegExp(`^${basePath}/(agent/run|flows/[^/]+/run|plans/submit)$`)
+  return ({ method, query, path }, _res, next) => {
+    if (method === 'GET' || query['dry_run'] === undefined || estimated.test(path)) return next()
+    const message = 'dry_run is for POST /agent/run, /flows/{name}/run and /plans/submit'
+    throw invalidRequest(message, { param: '/dry_run' })
+  }
 }
 
 /** Names the path that the client meant, perhaps, as the API description writes it. */

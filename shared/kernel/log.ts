@@ -56,6 +56,7 @@ function createConsole(atExit: LogOptions['atExit']): (line: string, isProblem: 
   const require = createRequire(import.meta.url)
   const Console: typeof winston.transports.Console = require('winston/lib/winston/transports/console.js')
   const console = new Console({ eol: '' })
+  if (process.stdout.listenerCount('error', ignore) === 0) process.stdout.on('error', ignore)
   const flush = () => {
     const lines = waiting
     waiting = ''
@@ -68,6 +69,9 @@ function createConsole(atExit: LogOptions['atExit']): (line: string, isProblem: 
     if (isProblem || !atExit) flush()
   }
 }
+
+/** Lines that nobody reads any more, or for which a disk is full, are lost: a log must not end the process that writes it. */
+const ignore = () => {}
 
 /** Log collectors accept lines of this length without splitting them. */
 const MAX_BYTES = 16 * 1024

@@ -493,7 +493,12 @@ inBothForms("a tenant's limits", (startProduct, form) => {
       expect([refused.status, refused.body], path).to.deep.equal([started.status, started.body])
       expect(refused.status).to.be.within(400, 404)
     }
-    expect((await call('POST', '/agent/run?dry_run=perhaps', run)).status).to.equal(400)
+    for (const path of [
+      '/agent/run?dry_run=perhaps',
+      '/sessions/s/messages?dry_run=true',
+      '/flows/summarize/batch?dry_run=true',
+    ])
+      expect((await call('POST', path, run)).body, path).to.have.nested.property('error.param', '/dry_run')
     await call('PUT', '/config/engine', { routing: {} })
   })
 

@@ -3,7 +3,7 @@ import { errorEvent, isTerminal, RUN_ERROR_CODES, type RunEvent, sessionKept } f
 
 describe('the failure of a run', () => {
   it('D4.8: says for every code what to do next, and keeps message and detail apart', () => {
-    expect(RUN_ERROR_CODES).to.have.length(20)
+    expect(RUN_ERROR_CODES).to.have.length(21)
     for (const code of RUN_ERROR_CODES) expect(errorEvent(code, 'x').suggestion, code).to.match(/^[A-Z].+\.$/)
     expect(errorEvent('timeout', 'it took too long', 'turn')).to.include({ error: 'it took too long', detail: 'turn' })
     expect(errorEvent('timeout', 'x')).to.include({ type: 'error', code: 'timeout', detail: '' })
@@ -13,7 +13,7 @@ describe('the failure of a run', () => {
     const retryable = RUN_ERROR_CODES.filter((code) => errorEvent(code, 'x').retryable)
     expect(retryable).to.have.members([
       ...['provider_rate_limited', 'provider_unavailable', 'worker_lost', 'worker_draining', 'stream_gap'],
-      ...['relay_unavailable', 'storage_unavailable', 'timeout'],
+      ...['relay_unavailable', 'storage_unavailable', 'timeout', 'no_room'],
     ])
   })
 

@@ -70,7 +70,8 @@ describe('a prepared run', () => {
       ...facts,
     }).modelsFor(DEFAULT_TENANT, undefined)
     expect(main().primary).to.deep.equal(route)
-    for (const each of [subAgents(), summaries()]) expect(each.primary).to.deep.equal({ ...route, model: 'small' })
+    for (const each of [subAgents(), summaries()])
+      expect(each.primary).to.deep.equal({ ...route, model: 'small', lacks: undefined })
   })
 
   it('D1.4: is refused with unavailable when the server has no model', () => {
