@@ -238,7 +238,7 @@ function guardedRoutes(deps: AppDeps): RouteTable {
     '/usage': { get: showUsage(stored?.usage) },
     ...{ ...flowRoutes({ flows: queued?.flows, readBody }), ...flowMemoryRoutes({ flows: queued?.flows, readBody }) },
     ...flowRunRoutes({ broker, flows: queued?.flows, readBody, relay, admit }),
-    ...batchRoutes({ flows: queued?.flows, readBody, bodies, files: stored?.files.files, admit }),
+    ...batchRoutes({ flows: queued?.flows, readBody, bodies, files: stored?.files, admit }),
     ...dispatchRoutes({ dispatches: queued?.dispatches, relay }),
     ...planRoutes({ plans: queued?.plans, readBody, relay }),
     ...configRoutes({ config: configured?.config, readBody }),

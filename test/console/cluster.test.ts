@@ -46,7 +46,7 @@ inBothForms('the page of the ops listener', (start, form) => {
     await section('Queues').getByText('Plans').waitFor()
     await section('Tenants by spend today (UTC)').getByText('1 live, 1 waiting').waitFor()
     const { members, queues, tenants } = await read()
-    expect([members?.length, queues?.length, tenants?.count]).to.deep.equal([pages.product.opsUrls.length, 3, 1])
+    expect([members?.length, queues?.length, tenants?.count]).to.deep.equal([pages.product.opsUrls.length, 4, 1])
   })
 
   /** Is what a browser does when somebody looks at the page again, which then asks at once. */

@@ -50,7 +50,7 @@ describe('clients that are generated from the served API description', () => {
     const env = { PYTHONPATH: `${await requirePythonClient()}:.` }
     await writeFile(
       join(dir.path, 'options.yaml'),
-      `post_hooks: []\ncontent_type_overrides:\n  application/offset+octet-stream: application/octet-stream\n`,
+      `post_hooks: []\ncontent_type_overrides:\n  application/offset+octet-stream: application/octet-stream\n  application/jsonl: application/octet-stream\n`,
     ) // Hooks would only format the code.
     await writeFile(join(dir.path, 'program.py'), PYTHON_PROGRAM)
     const options = ['--meta', 'none', '--config', 'options.yaml', '--fail-on-warning']

@@ -1,29 +1,25 @@
 import { isUtf8 } from 'node:buffer'
-import { openAsBlob } from 'node:fs'
 import { access, open, readFile } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
-import type { Schema } from '../../../shared/client/client.ts'
+import { createFiles, type Schema } from '../../../shared/client/client.ts'
 import type { Cli } from '../cli.ts'
 import { abortOnInterrupt } from '../follow/interrupt.ts'
 import type { Io } from '../io.ts'
-import { postForm } from './post-form.ts'
 
 /** Sends a file as it is read from the disk. */
-export async function upload(file: string, cli: Pick<Cli, 'io' | 'target'>): Promise<Schema<'File'>> {
-  const path = resolve(cli.io.cwd, file)
-  const form = new FormData()
+export async function upload(file: string, { io, engine }: Pick<Cli, 'io' | 'engine'>): Promise<Schema<'File'>> {
+  const path = resolve(io.cwd, file)
   await access(path)
-  form.set('file', await openAsBlob(path), basename(path))
-  const { signal, release } = abortOnInterrupt(cli.io)
+  const { signal, release } = abortOnInterrupt(io)
   try {
-    return JSON.parse(await postForm('/files', { form, signal }, cli)) as Schema<'File'>
+    return await createFiles(await engine()).upload(path, { signal })
   } finally {
     release()
   }
 }
 
 /** The files as a request attaches them. */
-export async function uploadAll(files: readonly string[], cli: Pick<Cli, 'io' | 'target'>) {
+export async function uploadAll(files: readonly string[], cli: Pick<Cli, 'io' | 'engine'>) {
   const attached: { file_id: string }[] = []
   for (const file of files) attached.push({ file_id: (await upload(file, cli)).file_id })
   return attached

@@ -23,7 +23,7 @@ export function EngineSettings() {
   )
 }
 
-const LABELS = { instance: 'Provider', model: 'Model', retention_days: 'Days' }
+const LABELS: Readonly<Record<string, string>> = { instance: 'Provider', model: 'Model', retention_days: 'Days' }
 
 function EngineForm({ config, onSaved }: { config: Config; onSaved(): void }) {
   const routing = useSignal<Routing>(config.routing)

@@ -1,4 +1,5 @@
 import type { Schema } from '../../../../shared/client/api.ts'
+import { may } from '../../api/caller.ts'
 import { get } from '../../api/engine.ts'
 import { useResource } from '../../api/resource.ts'
 import { serverNow } from '../../base/clock.ts'
@@ -139,9 +140,11 @@ const Nothing = () => (
   <Empty
     title="Nothing was used in this time"
     action={
-      <a class="button main" href={hrefOf('/chat', { try: 'permission' })}>
-        Start a chat
-      </a>
+      may('run') && (
+        <a class="button main" href={hrefOf('/chat', { try: 'permission' })}>
+          Start a chat
+        </a>
+      )
     }
   >
     Runs count a few seconds after their end: tokens, cost, failures and how long they took.

@@ -31,7 +31,7 @@ type Deps = ReadDeps & {
   admit(handle: RequestHandler): RequestHandler
 }
 
-type ReadDeps = { readBody: ReadBody; bodies: Bodies; files: Pick<Files, 'get' | 'read'> | undefined }
+type ReadDeps = { readBody: ReadBody; bodies: Bodies; files: { files: Pick<Files, 'get' | 'read'> } | undefined }
 type Batches = FlowRunSurface['batches']
 
 const STATUS = oneOf(BATCH_STATUSES)
@@ -100,11 +100,15 @@ const createReadBatch =
     if ((items === undefined) === (fileId === undefined))
       throw invalidRequest('send either items or file_id', { param: fileId === undefined ? '/items' : '/file_id' })
     if (items !== undefined) return { items, ...rest }
-    const bytes = await readLines(files, tenantOf(res), fileId ?? '')
+    const bytes = await readLines(files?.files, tenantOf(res), fileId ?? '')
     return accept(res, await decodeLines(bodies, bytes, rest)) as ApiType<typeof LINES_SCHEMA> as BatchRequest
   }
 
-async function readLines(files: ReadDeps['files'], tenant: TenantId, fileId: string): Promise<Uint8Array> {
+async function readLines(
+  files: Pick<Files, 'get' | 'read'> | undefined,
+  tenant: TenantId,
+  fileId: string,
+): Promise<Uint8Array> {
   const { bytes } = (await files?.get(tenant, fileId)) ?? { bytes: 0 }
   if (bytes > MAX_FILE_BYTES)
     throw invalidRequest(`the file has more than ${MAX_FILE_BYTES} bytes: divide it among several batches`, {

@@ -27,7 +27,13 @@ const LIMITS = [
   ['concurrent', 'Calls at a time'],
 ] as const
 
-const LABELS = { type: 'Provider', key: 'Key', url: 'Address', prices: 'Prices', ...Object.fromEntries(LIMITS) }
+const LABELS: Readonly<Record<string, string>> = {
+  type: 'Provider',
+  key: 'Key',
+  url: 'Address',
+  prices: 'Prices',
+  ...Object.fromEntries(LIMITS),
+}
 
 type InstanceFormProps = {
   kinds: readonly Kind[]

@@ -55,7 +55,9 @@ export function modelsOf({ instance, kind, found, routing }: Known): Model[] {
 }
 
 /** What the lists of providers call the length of a context. */
-const CONTEXT_FIELDS = ['context_length', 'context_window', 'inputTokenLimit', 'max_model_len', 'max_input_tokens']
+const CONTEXT_FIELDS: readonly string[] = [
+  ...['context_length', 'context_window', 'inputTokenLimit', 'max_model_len', 'max_input_tokens'],
+]
 
 function contextIn(model: Readonly<Record<string, unknown>> = {}): number | undefined {
   const given = CONTEXT_FIELDS.map((field) => model[field])
