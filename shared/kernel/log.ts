@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module'
+import { stdout } from 'node:process'
 import type winston from 'winston'
 import { createRedactedCopy, type Plain } from './log-redaction.ts'
 import { isoTime } from './time.ts'
@@ -56,7 +57,7 @@ function createConsole(atExit: LogOptions['atExit']): (line: string, isProblem: 
   const require = createRequire(import.meta.url)
   const Console: typeof winston.transports.Console = require('winston/lib/winston/transports/console.js')
   const console = new Console({ eol: '' })
-  if (process.stdout.listenerCount('error', ignore) === 0) process.stdout.on('error', ignore)
+  if (stdout.listenerCount('error', ignore) === 0) stdout.on('error', ignore)
   const flush = () => {
     const lines = waiting
     waiting = ''
