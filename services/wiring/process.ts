@@ -54,6 +54,7 @@ export async function runProcess(form: Form, open: (settings: Settings, log: Log
   findImportsByName()
   if (usesPrograms(config)) hideSettings(process, process.env, config.variables)
   Object.assign(process.env, config.variables) // In memory only, for packages that read variables themselves.
+  process.stdout.on('error', loseLines)
   const log = createLog({
     level: config.logLevel,
     secrets: config.secrets,
@@ -72,6 +73,9 @@ export async function runProcess(form: Form, open: (settings: Settings, log: Log
     process.exit(cause instanceof ConfigError ? EXIT_CONFIG : EXIT_FAILURE)
   }
 }
+
+/** A log whose reader has left, or for which the disk is full, ends no process: its lines are lost. */
+const loseLines = () => {}
 
 /** Whether tools of this process may start programs, which run as its user. */
 export const usesPrograms = ({ isBashEnabled, mcpConfig }: Pick<Config, 'isBashEnabled' | 'mcpConfig'>): boolean =>

@@ -1,5 +1,4 @@
 import { createRequire } from 'node:module'
-import { stdout } from 'node:process'
 import type winston from 'winston'
 import { createRedactedCopy, type Plain } from './log-redaction.ts'
 import { isoTime } from './time.ts'
@@ -57,7 +56,6 @@ function createConsole(atExit: LogOptions['atExit']): (line: string, isProblem: 
   const require = createRequire(import.meta.url)
   const Console: typeof winston.transports.Console = require('winston/lib/winston/transports/console.js')
   const console = new Console({ eol: '' })
-  if (stdout.listenerCount('error', ignore) === 0) stdout.on('error', ignore)
   const flush = () => {
     const lines = waiting
     waiting = ''
@@ -70,9 +68,6 @@ function createConsole(atExit: LogOptions['atExit']): (line: string, isProblem: 
     if (isProblem || !atExit) flush()
   }
 }
-
-/** Lines that nobody reads any more, or for which a disk is full, are lost: a log must not end the process that writes it. */
-const ignore = () => {}
 
 /** Log collectors accept lines of this length without splitting them. */
 const MAX_BYTES = 16 * 1024

@@ -38,6 +38,18 @@ describe('the standalone process', () => {
     expect(frames.at(-1)?.event).to.equal('done')
   })
 
+  it('lives on when nobody reads its log any more, and ends as usual', async () => {
+    const child = start()
+    const url = await urlOf(child)
+    child.process.stdout?.destroy()
+    for (const prompt of ['/say one', '/say two']) {
+      const frames = await (await run(url, prompt)).all()
+      expect(frames.at(-1)?.event).to.equal('done')
+    }
+    child.process.kill('SIGTERM')
+    expect(await child.exited).to.equal(0)
+  })
+
   it("a start does not load Node's fetch, which would take 45 ms and 13 MiB", async () => {
     const report =
       "process.on('exit', () => console.log('fetch loaded:', process.moduleLoadList.some((name) => /undici/.test(name))))"

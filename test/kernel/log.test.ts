@@ -1,7 +1,6 @@
 // Tests log.ts and log-redaction.ts: the lines of a log, without secrets and of a bounded length.
 
-import { execFile, fork } from 'node:child_process'
-import { once } from 'node:events'
+import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { createLog, type LogLevel } from '../../shared/kernel/log.ts'
@@ -91,27 +90,6 @@ describe('log: destination', () => {
       .split('\n')
       .map((line) => (line === 'write' ? line : JSON.parse(line).msg))
     expect(written).to.deep.equal(['write', 'a', 'b', 'c', 'write', 'd'])
-  })
-})
-
-describe('log: a reader of standard output that leaves', () => {
-  it('ends no process: its lines are lost', async () => {
-    const program = `import('${new URL('../../shared/kernel/log.ts', import.meta.url).href}').then(({ createLog }) => {
-      const log = createLog({ level: 'info' })
-      process.on('message', () => {
-        for (let n = 0; n < 3; n++) setTimeout(() => log.warn('unread'), n)
-        setTimeout(() => process.send('alive', () => process.exit(0)), 20)
-      })
-      process.send('ready')
-    })`
-    const child = fork('-', { execArgv: ['-e', program], silent: true, execPath: process.execPath })
-    const told: unknown[] = []
-    child.on('message', (message) => told.push(message))
-    await once(child, 'message')
-    child.stdout?.destroy()
-    child.send('write')
-    const [code] = await once(child, 'exit')
-    expect([code, told]).to.deep.equal([0, ['ready', 'alive']])
   })
 })
 
