@@ -28,7 +28,7 @@ function addField(text: string, before: readonly Field[]): Field[] {
   return [...before, [name, value]]
 }
 
-/** The file is sent as it is read: it may be large. */
+/** The whole file is in memory meanwhile: Node's `fetch` reads a form without waiting for the server. */
 async function transcribe(file: string, { json, ...options }: TranscribeOptions, cli: Cli): Promise<void> {
   const { io, output } = cli
   const path = resolve(io.cwd, file)
