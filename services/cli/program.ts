@@ -54,7 +54,7 @@ function isHome(program: Command, args: readonly string[], { stdin, stdout, stde
 const namedCommand = (program: Command, args: readonly string[]): Command =>
   args.reduce((found, word) => found.commands.find((each) => each.name() === word) ?? found, program)
 
-/** As it is typed. */
+/** The command with those above it, as a person types it: `ae flows run`. */
 const lineOf = (command: Command): string =>
   command.parent ? `${lineOf(command.parent)} ${command.name()}` : command.name()
 

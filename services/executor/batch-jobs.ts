@@ -243,7 +243,7 @@ class ChunkWork {
   }
 }
 
-/** What this process has started it executes itself. */
+/** The process that starts an item executes it, without a job. */
 const NO_QUEUE = { add: async () => {} }
 const THIS_ONE = { hasAny: () => true, isAlive: async () => true }
 

@@ -69,7 +69,7 @@ const takers = (): string[] => [...new Set(Object.keys(TAKES).map((command) => c
 const MOST = 50
 const PATIENCE_MS = 2_000
 
-/** What a shell takes as one plain word. Others may be more than a word: bash executes what stands in `$(…)`. */
+/** Matches an id that a shell takes as one plain word. Others are left out of completions: bash would execute a `$(…)` in them. */
 const IS_WORD = /^[\w.][\w.-]*$/
 
 /** Prints the newest ids that a command takes. A server that is away or slow has none: a shell waits meanwhile. */

@@ -24,7 +24,7 @@ type InitOptions = {
 }
 
 const PROVIDERS = ['anthropic', 'openai', 'google', 'ollama', 'openai-compatible'] as const satisfies Provider[]
-/** Those that answer nobody without a key. */
+/** Providers that need a key. */
 const NEED_KEY: readonly Provider[] = ['anthropic', 'openai', 'google']
 
 export function defineInit(command: Command, cli: Cli): void {
@@ -78,7 +78,7 @@ async function askTarget({ provider, baseUrl, keyFile }: InitOptions, { io }: Cl
   return { type, url, key }
 }
 
-/** What a person has left open with Ctrl-C, or what nobody can be asked. */
+/** The answer to a question. Throws where there is no terminal to ask on, and where the person has pressed Ctrl-C. */
 async function needed(answer: Promise<string | undefined> | undefined): Promise<string> {
   if (answer === undefined)
     throw usageError(

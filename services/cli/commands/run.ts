@@ -77,7 +77,7 @@ async function run(words: string[], options: RunOptions, cli: Cli): Promise<void
   exitWith(await followRun({ io, output, approval: approvalOf(options), isJson: Boolean(options.json), start }))
 }
 
-/** What the first call would be, and what the budget says of it. */
+/** Lists the first model calls of a run with their prices, and whether the budget allows them. */
 function estimateLines({ calls, budget, budget_message: message }: Schema<'Estimate'>): string {
   const lines = calls.map(({ instance, model, input_tokens, max_output_tokens: most, ...cost }) => {
     const [from, to] = [cost.cost_usd_from, cost.cost_usd_to].map((usd) => (usd === null ? 'unknown' : dollars(usd)))

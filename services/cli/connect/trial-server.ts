@@ -8,7 +8,7 @@ import { CliError, EXIT } from '../exit-codes.ts'
 import type { Io } from '../io.ts'
 import { findAddress } from './open-console.ts'
 
-/** What the server may know of this environment: how providers are reached, and nothing of its settings. */
+/** The environment variables that the trial server gets: they say how providers are reached. Settings of agent-engine are left out. */
 const PASSED = ['PATH', 'HOME', 'NODE_COMPILE_CACHE', 'NODE_EXTRA_CA_CERTS', 'HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY']
 
 const OWN = {

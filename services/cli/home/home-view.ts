@@ -5,7 +5,7 @@ import { plainLine } from '../text/plain.ts'
 import type { Style } from '../text/style.ts'
 import { cut, padEnd, padStart, shortId, widthOf } from '../text/width.ts'
 
-/** What the server has told. */
+/** The requests, runs and plans that the server has listed. */
 export type Known = {
   requests: readonly Schema<'PendingPermission'>[]
   runs: readonly Schema<'Run'>[]
@@ -28,7 +28,7 @@ type Clock = { now: number; localTime(serverTime: string): Date }
 
 const MOST_DONE = 20
 
-/** What waits, what is at work and what was done last, in this order. */
+/** The lines of the screen: first requests that wait, then runs and plans at work, then those that have ended. */
 export function itemsOf({ requests, runs, plans }: Known, clock: Clock): Item[] {
   const busy = runs.filter(({ ended_at: end }) => end === null)
   const done = runs.filter(({ ended_at: end }) => end !== null)

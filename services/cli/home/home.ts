@@ -6,7 +6,7 @@ import { askLine } from '../follow/ask-line.ts'
 import { FullScreen } from './full-screen.ts'
 import { chosenOf, homeLines, type Item, itemsOf, type Known } from './home-view.ts'
 
-/** What the screen is drawn from, and which line is chosen. */
+/** The state of the screen, with the id and the index of the chosen line. */
 type State = { known: Known; notice: string; id: string | undefined; at: number }
 
 /** A command that the person has chosen, or the exit code of the end. */

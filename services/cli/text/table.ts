@@ -17,7 +17,7 @@ export type Column<Row> = {
 type Measured = Omit<Column<never>, 'value'> & { cells: string[]; width: number }
 
 const GAP = '  '
-/** What a column that gives way keeps while others can be left out, and in the end. */
+/** The characters that a narrowed column keeps: `COMFORTABLE` while other columns can be left out, and `LEAST` behind that. */
 const COMFORTABLE = 16
 const LEAST = 8
 

@@ -182,7 +182,7 @@ export interface ModelState {
 export interface ModelHealth {
   /** It has failed of late: calls that have another model pass it over. */
   rests(now: number): boolean
-  /** As `rests`; of the calls that ask behind a rest one is told `false`, to find out whether the model answers again. */
+  /** As `rests`. After a rest it returns `false` to one call, which finds out whether the model answers again. */
   isPassedOver(now: number): boolean | Promise<boolean>
   note(outcome: CallOutcome, now: number): void
 }

@@ -105,7 +105,7 @@ export class RunAdmission implements Admission {
     this.#try(this.#deps.places.renew(tenant, [this.#counted(run)]))
     void ended.then(() => {
       this.handOver(tenant, runId)
-      this.#free(run, performance.now() - held.since)
+      this.release(run, performance.now() - held.since)
     })
   }
 
@@ -115,8 +115,9 @@ export class RunAdmission implements Admission {
     if (ofTenant?.size === 0) this.#held.delete(tenant)
   }
 
-  release(run: PlacedRun): void {
-    this.#free(run)
+  /** `ranMs`: how long it was at work. */
+  release(run: PlacedRun, ranMs?: number): void {
+    this.#try(this.#deps.places.release(run, ranMs).then(() => this.#lines.look(run.tenant)))
   }
 
   close(): void {
@@ -162,10 +163,6 @@ export class RunAdmission implements Admission {
   #counted({ customer, ...run }: PlacedRun): PlacedRun {
     const limits = this.#deps.limits.peek(run.tenant)
     return limits && placeLimits(limits, customer).customer !== null ? { ...run, customer } : run
-  }
-
-  #free(run: PlacedRun, ranMs?: number): void {
-    this.#try(this.#deps.places.release(run, ranMs).then(() => this.#lines.look(run.tenant)))
   }
 
   /** A place that could not be renewed or released is free again after a while. */

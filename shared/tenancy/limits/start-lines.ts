@@ -29,9 +29,9 @@ export type NewWait = PlacedRun & {
 
 export type StartLinesDeps = { limits: Pick<KnownLimits, 'of'>; places: RunPlaces; log: Log }
 
-/** How often a line is looked at: another process may have given a place back. */
-/** A line of more starts is put in order at most every tenth of a millisecond for each of them. */
+/** A line of more starts is looked at only after a tenth of a millisecond for each of them: putting it in order takes CPU. */
 const LONG = 20
+/** How often a line is looked at: another process may have given a place back. */
 const LOOK_MS = { first: 100, perPlace: 50, max: 1_000 }
 
 type Line = {

@@ -97,7 +97,7 @@ export async function findRequest(id: string): Promise<Ask | Decided | undefined
   return undefined
 }
 
-/** So many equal answers are a habit. */
+/** After this many equal answers the console suggests to allow the tool always. */
 const HABIT = 3
 
 /**

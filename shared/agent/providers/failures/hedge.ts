@@ -107,7 +107,7 @@ class Race {
     this.#requests.add(new Request(route, this.#call, onSent))
   }
 
-  /** What happens next. A request that has ended is no part of the race any more. */
+  /** The next step of any request, or `LATE`. A request that has ended leaves the race. */
   async next(): Promise<typeof LATE | { request: Request; step: Step }> {
     const steps = [...this.#requests].map(async (request) => ({ request, step: await request.step }))
     const ended = await Promise.race(this.isHedged ? steps : [...steps, this.#late.promise])

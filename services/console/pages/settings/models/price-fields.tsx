@@ -19,7 +19,7 @@ export function pricesIn(rows: readonly PriceRow[], before: Prices = {}): Prices
   return prices.length > 0 ? (Object.fromEntries(prices) as Prices) : null
 }
 
-/** What is no number is sent as it is, and the server says so. */
+/** A text that is no number is sent as it is, so that the server can refuse it by name. */
 const numberIn = (text: string): number =>
   text.trim() === '' || Number.isNaN(Number(text)) ? (text as never) : Number(text)
 
