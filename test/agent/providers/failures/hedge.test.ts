@@ -28,6 +28,10 @@ function slow(type: string) {
   return Object.assign(seen, { provider })
 }
 
+function bug(): ModelPart[] {
+  throw new Error('a bug')
+}
+
 type Options = { fallback?: ModelProvider; priority?: Priority; hedge?: boolean; signal?: AbortSignal }
 
 const start = (provider: ModelProvider, { fallback, priority = 'interactive', hedge = true, signal }: Options = {}) =>
@@ -155,6 +159,19 @@ describe('a second request for a late answer (D56)', () => {
     expect(last)
       .to.have.nested.property('failure.message')
       .that.match(/http_503/)
+  })
+
+  it('is given up without a trace by a provider that throws then', async () => {
+    const { first, options } = await known()
+    first.provider.stream = async function* ({ onSent }, signal) {
+      onSent?.()
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+      first.reasons.push(signal.reason)
+      yield* bug()
+    }
+    expect((await call(first.provider, options)).last).to.have.property('type', 'finish')
+    await new Promise(setImmediate) // An unhandled rejection ends the test by then.
+    expect(first.reasons).to.deep.equal([ABANDONED])
   })
 
   it('leaves the fallback to a failure that comes in time', async () => {
