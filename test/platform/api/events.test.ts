@@ -232,6 +232,7 @@ const WEBHOOK_EVENTS = members<WebhookEventType>({
   'tool_call.requested': true,
   'plan.ended': true,
   'flow.ended': true,
+  'batch.ended': true,
   'budget.threshold': true,
 })
 
