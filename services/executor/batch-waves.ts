@@ -4,6 +4,7 @@ import {
   GOES_LIVE,
   type VendorBatches,
 } from '../../shared/agent/providers/batch/port.ts'
+import { createKeyedQueue } from '../../shared/kernel/async/keyed-queue.ts'
 import { hasKind } from '../../shared/kernel/errors.ts'
 import { itemTraceId } from '../../shared/kernel/ids.ts'
 import type { Log } from '../../shared/kernel/log.ts'
@@ -54,6 +55,8 @@ const isPassing = ({ status }: BatchAnswer): boolean => status === 429 || status
  */
 export class BatchWaves {
   readonly #deps: WavesDeps
+  /** One chunk of a tenant is rehearsed at a time, which takes CPU: so the first ones are at the vendor soon, whatever becomes of this process then. */
+  readonly #rehearsals = createKeyedQueue()
 
   constructor(deps: WavesDeps) {
     this.#deps = deps
@@ -77,7 +80,8 @@ export class BatchWaves {
       if (wave) wave = await this.#look(tenant, { of, wave, vendor, isLast })
       const answers = await batches.answers(tenant, chunk)
       if (wave) return { answers, waiting: unbegun, unbegun, lookAtMs: this.#nextLook(wave) }
-      const calls = isLast ? [] : await this.#rehearse(tenant, of, { answers, unbegun })
+      const rehearse = () => this.#rehearse(tenant, of, { answers, unbegun })
+      const calls = isLast ? [] : await this.#rehearsals.run(tenant, rehearse)
       if (calls.length === 0) return { answers, ...ALL_READY, unbegun }
       wave = await this.#submit(tenant, { of, vendor, calls, number })
     }
