@@ -84,7 +84,7 @@ inBothForms('the console, for somebody who has never seen it', (start, form) => 
     await page.getByRole('button', { name: 'Submit' }).click()
     await page.locator('.page-head [data-state="done"]').waitFor()
     await page.locator('.waves .node').first().click()
-    await page.locator('.plan-page .answer').first().waitFor()
+    await page.locator('.step-panel .answer').first().waitFor()
   })
 
   it('a question to the demo is answered with what is missing, and the way there: provider, key, a model of the list, tried and used within a minute', async () => {

@@ -70,6 +70,35 @@ describe('the ticks of a schedule', () => {
     })
   })
 
+  it('D12.5: a request runs it at once, also while it is paused: the ticks wait for that plan, and a second request does', async () => {
+    const { tenant, schedules, plans, run, fire, stored, endAll, shown, state } = await open()
+    await schedules.put(tenant, 'often', { every_secs: 60, plan: PLAN, paused: true })
+    const { planId, isReplayed } = await run('often', 'key')
+    expect(isReplayed).to.equal(false)
+    expect(await plans.get(tenant, planId)).to.include({ status: 'queued', title: 'Report', subject: 'ada' })
+    expect(await run('often', 'key')).to.deep.equal({ planId, isReplayed: true })
+    const refusal = await refusalOf(run('often'))
+    expect(refusal).to.include({ kind: 'conflict' })
+    expect(refusal.message).to.include('often').and.include('cancel')
+    await schedules.put(tenant, 'often', { every_secs: 60, plan: PLAN })
+    await fire('often', 60_000)
+    expect(await shown()).to.deep.include({ last_plan_id: planId, skipped_ticks: 1 })
+    await endAll()
+    expect((await run('often', 'key')).planId, 'a key that was used, later').to.equal(planId)
+    expect((await run('often')).planId).to.not.equal(planId)
+    expect([(await stored()).length, state.counted]).to.deep.equal([2, 0])
+    expect((await refusalOf(run('unknown'))).status).to.equal(404)
+  })
+
+  it('D12.5: a request that too many waiting plans refuse leaves the schedule as it was', async () => {
+    const { run, fire, shown, stored } = await open({ limits: { maxPlans: 0, maxBytes: 1_000_000 } })
+    expect((await refusalOf(run('often', 'key'))).status).to.equal(429)
+    expect(await shown()).to.deep.equal({ last_plan_id: null, skipped_ticks: 0, last_skip: null })
+    await fire('often', 60_000)
+    expect((await shown()).last_skip?.reason).to.equal('plan_limit')
+    expect(await stored()).to.deep.equal([])
+  })
+
   it('of two that are due at different times and fire at one moment, one submits its plan and the other is skipped', async () => {
     const { fire, stored, outcomes, shown } = await open()
     await Promise.all([fire('often', 60_000), fire('often', 120_000)])
