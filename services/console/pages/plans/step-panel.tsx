@@ -86,7 +86,7 @@ const Facts = ({ run }: { run: Schema<'StepRun'> }) => (
 /** The step's run as it goes on, or as it was. Where nothing is kept of it any more, its output says what came of it. */
 function Story({ runId, isOver }: { runId: string; isOver: boolean }) {
   const live = useLiveRun({ runId, sessionId: runId, isOver })
-  if (live.view.value.blocks.length === 0) return null
+  if (isOver && live.view.value.blocks.length === 0) return null
   return (
     <section class="stack close" aria-label={isOver ? 'What happened' : 'What happens now'}>
       <h3>{isOver ? 'What happened' : 'What happens now'}</h3>
