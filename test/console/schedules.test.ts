@@ -50,7 +50,7 @@ describe('schedules in the console', () => {
   })
 
   it('one is run at once, and its result is shown as it ends, and leads to the plan', async () => {
-    await button('Run the schedule nightly now').click()
+    await button('Run now: the schedule nightly').click()
     const last = row('nightly').getByRole('link')
     await last.locator('[data-state="done"]').waitFor()
     await last.click()

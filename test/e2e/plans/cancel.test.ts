@@ -19,7 +19,7 @@ inBothForms('the end of plans', (startProduct, form) => {
   /** Submits a plan whose step `held` gets half an answer of the model, and waits until it runs. */
   async function holding(held: string, plan: object) {
     bench.product.model.otherwise((request) =>
-      stepIdOf(request) === held ? [{ text: 'so far' }, { hang: true }] : `out of ${stepIdOf(request)}`,
+      stepIdOf(request) === held ? [{ text: 'begun' }, { hang: true }] : `out of ${stepIdOf(request)}`,
     )
     const { id } = await submit(plan)
     await begun(held)
@@ -50,7 +50,7 @@ inBothForms('the end of plans', (startProduct, form) => {
       const stream = await bench.product.stream(`/plans/${id}/events`)
       const { run_id: runId = '' } = (await read(id)).step_runs['b'] ?? {}
       const run = await bench.product.stream(`/runs/${runId}/events`)
-      expect((await run.until('text_delta')).data).to.deep.include({ text: 'so far' })
+      expect((await run.until('text_delta')).data).to.deep.include({ text: 'begun' })
       if (gateway === 1) await read(id) // The other gateway gets the next request.
       const askedAt = elapsedMs()
       expect(['running', 'cancelled']).to.include(planOf(await cancel(id)).status)

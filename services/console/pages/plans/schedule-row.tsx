@@ -122,7 +122,7 @@ function Actions({ schedule: { name, paused, last_plan: last }, onChange }: Sche
         class="button"
         disabled={isBusy.value || isAtWork}
         title={isAtWork ? 'Its last plan has not ended' : undefined}
-        aria-label={`Run the schedule ${name} now`}
+        aria-label={`Run now: the schedule ${name}`}
         onClick={() => void run()}
       >
         Run now
