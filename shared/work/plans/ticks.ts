@@ -40,7 +40,7 @@ export class PlanTicks {
     const schedule = await store.get(tenant, name)
     if (!schedule) return schedules.remove(tenant, name)
     if (schedule.is_paused) return
-    const tick = { name, plan: schedule.plan, subject: NOBODY, planId: planIdOf([tenant, job.id]) }
+    const tick = { name, plan: schedule.plan, subject: NOBODY, planId: planIdOf([tenant, job.id]), isRepeated: true }
     const end = await submitLast(tenant, tick, this.#deps).catch((cause: unknown) => {
       if (hasKind(cause, 'rate_limit')) return 'plan_limit' as const
       throw cause
@@ -65,13 +65,14 @@ export async function runSchedule(
   const schedule = await deps.store.get(tenant, name)
   if (!schedule) throw noSchedule(name)
   const planId = key === undefined ? newPlanId() : planIdOf([tenant, name, key])
-  const end = await submitLast(tenant, { name, plan: schedule.plan, planId, subject }, deps)
+  const isRepeated = key !== undefined // Without a key a refused request did not happen (D36.1).
+  const end = await submitLast(tenant, { name, plan: schedule.plan, planId, subject, isRepeated }, deps)
   if (typeof end === 'string')
     throw conflict(`the plan before of the schedule ${name} has not ended: wait for it, or cancel it`)
   return { planId, ...end }
 }
 
-type Tick = { name: string; plan: PlanRequest; planId: string; subject: string }
+type Tick = { name: string; plan: PlanRequest; planId: string; subject: string; isRepeated: boolean }
 type TickDeps = SubmitDeps & { records: TickRecords; admits?(tenant: TenantId): Promise<boolean> }
 
 /** Submits a plan as the last one of its schedule, or returns why it does not. Throws what `submitPlan` throws. */
@@ -109,14 +110,16 @@ async function continues(
 
 async function submitClaimed(
   tenant: TenantId,
-  { name, plan, planId, subject, lastId }: Tick & { lastId: string | null },
+  { name, plan: request, lastId, ...tick }: Tick & { lastId: string | null },
   deps: TickDeps,
 ): Promise<{ isReplayed: boolean }> {
   try {
-    const { isReplayed } = await submitPlan(tenant, { request: plan, subject, planId }, deps)
+    const { isReplayed } = await submitPlan(tenant, { request, ...tick }, deps)
     return { isReplayed }
   } catch (cause) {
-    if (!(await deps.plans.get(tenant, planId))) await deps.records.release(tenant, name, { planId, lastId })
+    const { planId, isRepeated } = tick
+    if (!isRepeated || !(await deps.plans.get(tenant, planId)))
+      await deps.records.release(tenant, name, { planId, lastId })
     throw cause
   }
 }

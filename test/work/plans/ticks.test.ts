@@ -3,6 +3,7 @@ import { AppError } from '../../../shared/kernel/errors.ts'
 import { createPlanScheduleStore } from '../../../shared/work/plans/store/plan-schedules.ts'
 import { requestCancel } from '../../../shared/work/plans/transitions.ts'
 import { useTestStore } from '../../support/test-store.ts'
+import { until } from '../../support/until.ts'
 import { refusalOf } from '../flows/setup.ts'
 import { AT, stepOf } from './calls-setup.ts'
 import { openSchedules, PLAN } from './schedule-setup.ts'
@@ -97,6 +98,20 @@ describe('the ticks of a schedule', () => {
     await fire('often', 60_000)
     expect((await shown()).last_skip?.reason).to.equal('plan_limit')
     expect(await stored()).to.deep.equal([])
+  })
+
+  it('D36.1: a request without a key that is 503 leaves no plan behind that its store has taken all the same', async () => {
+    const { tenant, plans, run, jobs, shown } = await open()
+    const create = plans.create.bind(plans)
+    plans.create = async (...args) => {
+      await create(...args)
+      plans.create = create
+      throw new AppError('unavailable', 'the store does not answer')
+    }
+    expect((await refusalOf(run('often'))).status).to.equal(503)
+    const left = async () => (await plans.list(tenant, { limit: 5 })).plans
+    await until(async () => (await left()).length === 0, { what: 'the plan to be taken back' })
+    expect([(await shown()).last_plan_id, jobs]).to.deep.equal([null, []])
   })
 
   it('of two that are due at different times and fire at one moment, one submits its plan and the other is skipped', async () => {
