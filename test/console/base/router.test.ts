@@ -1,6 +1,6 @@
 // Tests scroll.ts, too.
 import { expect } from 'chai'
-import type { Page } from 'playwright-core'
+import type { Page, Route } from 'playwright-core'
 import { useTempFolder } from '../../support/temp-folder.ts'
 import { until } from '../../support/until.ts'
 import { type ConsoleUnderTest, startConsole } from '../support/console.ts'
@@ -49,6 +49,20 @@ describe('how far a page is scrolled', function () {
     await page.goForward()
     await page.locator('.columns .home-row').first().waitFor()
     await expectTop(0)
+  })
+
+  it('a list is there at once when one comes back, with its filters and at its place, and is read again', async () => {
+    await page.getByRole('link', { name: 'Run number 31', exact: true }).click()
+    await page.locator('.run-page').waitFor()
+    const held: Route[] = []
+    await page.route(/\/runs\?/, (route) => void held.push(route))
+    await page.locator('.back-link').click()
+    await page.getByRole('link', { name: 'Run number 31', exact: true }).waitFor()
+    await expectTop(AT_ROW_30)
+    expect(page.url()).to.include('subject=somebody')
+    await until(() => held.length > 0, { what: 'the list to be read again' })
+    await held[0]?.fulfill({ json: { runs: [], next_cursor: null } })
+    await page.getByText('No run matches').waitFor()
   })
 
   it('a reload shows the same place', async () => {

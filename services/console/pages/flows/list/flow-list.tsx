@@ -19,6 +19,7 @@ export function FlowList({ query }: { query: URLSearchParams }) {
     field: 'flows',
     query: { limit: PAGE },
     concerns: ({ event }) => event === 'flow.changed',
+    isKept: true,
   })
   return (
     <div class="page">
