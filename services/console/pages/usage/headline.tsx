@@ -13,7 +13,7 @@ export function Headline({ usage, name, span, now }: HeadlineProps) {
   const earlier = of(before)
   const change = changeOf(of(all), earlier, name === 'cache')
   return (
-    <header class="usage-headline">
+    <div class="usage-headline">
       <div class="measures" role="group" aria-label="Measure">
         {(Object.keys(MEASURES) as Measure[]).map((each) => (
           <button
@@ -38,7 +38,7 @@ export function Headline({ usage, name, span, now }: HeadlineProps) {
         </span>
       </p>
       <Forecast month={usage.month} name={name} now={now} />
-    </header>
+    </div>
   )
 }
 
@@ -58,11 +58,10 @@ function Forecast({ month, name, now }: { month: Usage['month']; name: Measure; 
           , forecast <b class="number">{show(forecast)}</b>
         </>
       )}
-      {budget !== undefined && ` of a budget of ${show(budget * days)}`}.
+      {budget !== undefined && `, of a budget of ${show(budget * days)}: ${days} days of ${show(budget)}`}.
       {forecast !== undefined && (
         <span class="small"> The forecast is the mean of its days until now, for all {days}.</span>
       )}
-      {budget !== undefined && <span class="small"> The budget is {show(budget)} a day.</span>}
     </p>
   )
 }

@@ -11,7 +11,7 @@ export const UsageTable = ({ by, sums, measure, from }: TableProps) => (
     <table class="table cards">
       <thead>
         <tr>
-          <th>{by.replace(',', ' · ')}</th>
+          <th>{headOf(by)}</th>
           {HEADS.map((head) => (
             <th key={head} class="right">
               {head}
@@ -37,6 +37,12 @@ export const UsageTable = ({ by, sums, measure, from }: TableProps) => (
     </table>
   </div>
 )
+
+/** `Model · customer`, or the name of the metadata. */
+function headOf(by: string): string {
+  const text = by.replace(/^metadata\./, '').replace(',', ' · ')
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}
 
 const HEADS = [
   ...['Share', 'Cost', 'Tokens in', 'Cached', 'Written'],

@@ -36,17 +36,15 @@ export function Usage({ query }: PageProps) {
   return (
     <div class="page">
       <PageHead title="Usage" purpose="What the runs of your tenant used and cost, by day or hour.">
-        <Save name="usage.csv" type="text/csv" text={rows.length > 0 && (() => csvOf(by, rows))}>
-          Save as CSV
-        </Save>
-        <Save
-          name="usage.json"
-          type="application/json"
-          text={rows.length > 0 && (() => JSON.stringify({ by, bucket: span.bucket, rows }, null, 2))}
-        >
-          Save as JSON
-        </Save>
-        <CopyAs method="GET" path="/usage" query={request} />
+        <div class="row">
+          <Save as="CSV" type="text/csv" text={rows.length > 0 && (() => csvOf(by, rows))} />
+          <Save
+            as="JSON"
+            type="application/json"
+            text={rows.length > 0 && (() => JSON.stringify({ by, bucket: span.bucket, rows }, null, 2))}
+          />
+          <CopyAs method="GET" path="/usage" query={request} />
+        </div>
       </PageHead>
       <div class="row">
         <Choices by={by} span={chosen} />
@@ -60,17 +58,19 @@ export function Usage({ query }: PageProps) {
   )
 }
 
-type SaveProps = { name: string; type: string; text: false | (() => string); children: string }
+type SaveProps = { as: string; type: string; text: false | (() => string) }
 
 /** Saves what is shown, where there is something. */
-const Save = ({ name, type, text, children }: SaveProps) => (
+const Save = ({ as, type, text }: SaveProps) => (
   <button
     type="button"
     class="button"
+    aria-label={`Save as ${as}`}
+    title={`Save as ${as}`}
     disabled={!text}
-    onClick={() => text && saveFile(new Blob([text()], { type }), name)}
+    onClick={() => text && saveFile(new Blob([text()], { type }), `usage.${as.toLowerCase()}`)}
   >
-    {children}
+    {as}
   </button>
 )
 
