@@ -2,7 +2,7 @@ import { useEffect, useMemo } from 'preact/hooks'
 import type { TenantEvent } from '../../../shared/client/api.ts'
 import type { Query } from '../../../shared/client/http/transport.ts'
 import { tellFailure } from '../base/announce.ts'
-import { get, kept } from './engine.ts'
+import { get, kept, pace } from './engine.ts'
 import { LiveResource, type Resource, useResource } from './resource.ts'
 
 /** Entries of the first page, and of those that somebody asks for. */
@@ -50,8 +50,10 @@ type Read<Item> = (limit: number, cursor?: string) => Promise<Pages<Item>>
 /** Reads the first page, and as many more as there are entries shown. */
 async function readAgain<Item>(read: Read<Item>, count: number): Promise<Pages<Item>> {
   let all = await read(FIRST)
-  while (all.next !== undefined && all.items.length < Math.min(count, MOST_AGAIN))
+  while (all.next !== undefined && all.items.length < Math.min(count, MOST_AGAIN)) {
+    pace().more()
     all = joined(all, await read(AGAIN, all.next))
+  }
   return all
 }
 

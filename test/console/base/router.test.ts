@@ -65,6 +65,23 @@ describe('how far a page is scrolled', function () {
     await page.getByText('No run matches').waitFor()
   })
 
+  it('a list is not shown as it was before a change of its reader', async () => {
+    const { body } = await pages.product.call('POST', '/agent/run', {
+      prompt: '/tool Write {"path": "a.txt", "content": "b"}',
+      background: true,
+    })
+    const { run_id: id } = body as { run_id: string }
+    await page.goto(pages.at('/activity?status=waiting'))
+    await page.locator(`a[href$="${id}"]`).click()
+    const cancelled = page.waitForResponse((response) => response.request().method() === 'DELETE')
+    await page.getByRole('button', { name: /^Cancel/ }).click()
+    await cancelled
+    await page.route(/\/runs\?/, () => {})
+    await page.locator('.back-link').click()
+    await page.locator('.waiting').waitFor()
+    expect(await page.locator('.runs').count()).to.equal(0)
+  })
+
   it('a reload shows the same place', async () => {
     await page.reload()
     await expectTop(AT_ROW_30)

@@ -1,5 +1,5 @@
 import type { Schema } from '../../../../shared/client/api.ts'
-import { get } from '../../api/engine.ts'
+import { get, pace } from '../../api/engine.ts'
 import { monthOf, type Span, startsOf } from './spans.ts'
 import type { Row } from './sums.ts'
 
@@ -22,7 +22,10 @@ export async function readUsage(by: string, span: Span, now: number): Promise<Us
   const starts = startsOf(span, now)
   const month = monthOf(now).from
   const since = (rows: readonly Row[], time: number) => rows.filter((row) => Date.parse(row.bucket) >= time)
-  const kinds = (of: Span['bucket'], from: number) => readRows({ by: 'kind', bucket: of, from: isoOf(from) })
+  const kinds = (of: Span['bucket'], from: number) => {
+    pace().more()
+    return readRows({ by: 'kind', bucket: of, from: isoOf(from) })
+  }
   const [{ rows, isCut }, all, days] = await Promise.all([
     by.endsWith('.') ? NO_ROWS : readRows({ by, bucket, from: isoOf(starts.from) }),
     kinds(bucket, bucket === 'day' ? Math.min(starts.before, month) : starts.before),
@@ -43,6 +46,7 @@ async function readRows(query: Record<string, string>): Promise<{ rows: Row[]; i
   const rows: Row[] = []
   let cursor: string | undefined
   for (let page = 0; page < MOST_PAGES; page++) {
+    if (page > 0) pace().more()
     const answer = await get<Schema<'UsageResponse'>>('/usage', { ...query, limit: 200, cursor })
     rows.push(...answer.rows)
     cursor = answer.next_cursor ?? undefined
