@@ -13,7 +13,7 @@ type Shown = {
   span: { from: number; to: number }
 }
 
-/** A bar for each bucket of the span, also for one in which nothing was used. */
+/** A bar for each bucket of the span, also for one in which nothing was used. What sums of dollars lose in rounding is no part. */
 export function barsOf(rows: readonly Row[], { totals, keys, measure, bucket, span }: Shown): readonly Bar[] {
   const length = LENGTH_MS[bucket]
   const { of, isSum } = MEASURES[measure]
@@ -25,7 +25,7 @@ export function barsOf(rows: readonly Row[], { totals, keys, measure, bucket, sp
     const own = Map.groupBy(divided.get(first + i) ?? [], keyOf)
     const known = isSum ? keys.map((key) => of(addUp(own.get(key) ?? [])) ?? 0) : []
     const rest = (total ?? 0) - known.reduce((sum, each) => sum + each, 0)
-    return { time: (first + i) * length, total, parts: [...known, Math.max(0, rest)] }
+    return { time: (first + i) * length, total, parts: [...known, rest > (total ?? 0) * 1e-9 ? rest : 0] }
   })
 }
 

@@ -29,7 +29,7 @@ export function Choices({ by, span }: { by: string; span: keyof typeof SPANS }) 
       ) : (
         <DraftInput
           label="name of the metadata"
-          class="input text-filter"
+          class="input metadata-name"
           placeholder="Its name, such as team"
           value={pair}
           onCommit={(text) => setFilters({ by: `${METADATA}.${text}` })}

@@ -65,7 +65,7 @@ export function UsageChart({ by, usage, sums, name, bucket, span }: ChartProps) 
   )
 }
 
-const hasRest = (bars: readonly Bar[], at: number) => bars.some(({ parts }) => (parts[at] ?? 0) > 1e-9)
+const hasRest = (bars: readonly Bar[], at: number) => bars.some(({ parts }) => (parts[at] ?? 0) > 0)
 
 type LegendProps = { names: readonly string[]; colours: number; budget: string | undefined }
 

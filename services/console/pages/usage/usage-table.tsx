@@ -40,8 +40,8 @@ export const UsageTable = ({ by, sums, measure, from }: TableProps) => (
 
 /** `Model · customer`, or the name of the metadata. */
 function headOf(by: string): string {
-  const text = by.replace(/^metadata\./, '').replace(',', ' · ')
-  return text.charAt(0).toUpperCase() + text.slice(1)
+  const [first = '', name] = by.split('.')
+  return name ?? `${first.charAt(0).toUpperCase()}${first.slice(1).replace(',', ' · ')}`
 }
 
 const HEADS = [
