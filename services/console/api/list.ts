@@ -41,7 +41,7 @@ export function useList<Item>({ path, field, query = {}, concerns, isKept = fals
     () => readAgain(read, shown().length),
     (event) => !isLong() && (concerns?.(event) ?? false),
   )
-  useKept(resource, isKept ? `${location.pathname}${location.search} ${path}` : undefined)
+  useKept(resource.state, isKept ? path : undefined)
   return { state: resource.state, reload: resource.reload, more: () => addPage(resource, read) }
 }
 
@@ -68,21 +68,21 @@ async function addPage<Item>(resource: LiveResource<Pages<Item>>, read: Read<Ite
   await read(MORE, data.next).then((page) => resource.set(joined(data, page)), tellFailure)
 }
 
-/** Keeps what a list shows when one leaves the page, and shows it when one comes back. */
-function useKept<Item>(resource: LiveResource<Pages<Item>>, place: string | undefined): void {
+/** Keeps what the list of a path shows when one leaves the page, and shows it when one comes back to this address. */
+function useKept<T>(state: Resource<T>['state'], path: string | undefined): void {
+  const place = path === undefined ? undefined : `${location.pathname}${location.search} ${path}`
   useMemo(() => {
-    const known = place === undefined ? undefined : kept().get(place)
-    if (known) resource.set(known as Pages<Item>)
-  }, [resource])
-  useEffect(
-    () => () => {
-      const { data } = resource.state.peek()
-      if (place === undefined || !data) return
-      const all = kept()
+    const data = place === undefined ? undefined : kept().get(place)
+    if (data !== undefined) state.value = { data: data as T, error: undefined, isLoading: true }
+  }, [state])
+  useEffect(() => {
+    const all = kept()
+    return () => {
+      const { data } = state.peek()
+      if (place === undefined || data === undefined) return
       all.delete(place)
       all.set(place, data)
       if (all.size > MOST_KEPT) all.delete(all.keys().next().value ?? '')
-    },
-    [resource, place],
-  )
+    }
+  }, [state, place])
 }
