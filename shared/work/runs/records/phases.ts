@@ -37,7 +37,7 @@ class PhaseReader {
   note(event: RunEvent, atMs: number): void {
     if (event.type === 'subagent_event') this.#noteOf(event.subagent_id, { ...event, type: event.event_type }, atMs)
     else if (event.type === 'subagent_end') this.#endAll(atMs, event.subagent_id)
-    else if (isTerminal(event)) this.#endRun(atMs)
+    else if (isTerminal(event)) this.#endRun(atMs, event.type === 'error' && event.code !== 'cancelled')
     else if (event.type === 'subagent_start') {
       const { subagent_id: agent, description = 'sub-agent' } = event
       this.#begin('', { kind: 'subagent', name: description, agent, atMs })
@@ -99,8 +99,9 @@ class PhaseReader {
     return phase
   }
 
-  /** A run that is cancelled does not wait for the end of a pause. */
-  #endRun(atMs: number): void {
+  /** A run that fails while a model answers fails by that. One that is cancelled does not wait for the end of a pause. */
+  #endRun(atMs: number, hasFailed: boolean): void {
+    for (const phase of this.#open.values()) if (hasFailed && phase.kind === 'model') phase.failed = true
     this.#endAll(atMs)
     for (const phase of this.phases)
       if (phase.kind === 'retry') phase.ended_ms = Math.min(phase.ended_ms ?? atMs, Math.max(atMs, phase.started_ms))

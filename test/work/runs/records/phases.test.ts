@@ -81,6 +81,10 @@ describe('the phases of a run', () => {
       'retry http_529 1 10–25',
       'model spare 1 30–40',
     ])
+    const failed: RunEvent = {
+      ...{ type: 'error', error: '', code: 'timeout', detail: '', suggestion: '', retryable: true },
+    }
+    expect(linesOf(turnStart(1), failed)).to.deep.equal(['model m 1 0–10 failed'])
     expect(linesOf(turnStart(1), pause, DONE), 'no longer than the run').to.deep.equal([
       'model m 1 0–20',
       'retry http_529 1 10–20',
