@@ -6,8 +6,8 @@ import { get, send, transport } from '../../api/engine.ts'
 
 type Run = Schema<'Run'>
 
-/** A request that begins a run anew. `input` is what a person may change of it: a prompt, or the input of a flow as JSON. */
-export type Start = { path: string; body: Record<string, unknown>; isFlow: boolean }
+/** A request that begins a run anew. A person may change the prompt, or the input of a flow as JSON, and the model. */
+export type Start = { path: string; body: Record<string, unknown>; model: string; isFlow: boolean }
 
 /** Whether a run can be begun again: what it was begun with is kept, and it is no part of a plan, which is retried as a whole. */
 export function canStartAgain({ kind, request, trace_id: trace }: Run): boolean {
@@ -21,18 +21,19 @@ export async function startOf(run: Run): Promise<Start> {
   if (kind === 'flow') return flowStart(run)
   const files = attachments?.map(({ file_id }) => ({ file_id }))
   const body = { ...request, metadata, attachments: files }
-  if (session === undefined) return { path: '/agent/run', body: { ...body, customer_id }, isFlow: false }
+  const { model = '' } = request ?? {}
+  if (session === undefined) return { path: '/agent/run', body: { ...body, customer_id }, model, isFlow: false }
   const history = await createSession(transport(), session).messages({ head: run.run_id }).all()
   const after = history.find(({ run_id: of }) => of === run.run_id)?.parent_id
   const path = `/sessions/${encodeURIComponent(session)}/messages`
-  return { path, body: { ...body, ...(after !== undefined && { after }) }, isFlow: false }
+  return { path, body: { ...body, ...(after !== undefined && { after }) }, model, isFlow: false }
 }
 
 async function flowStart({ flow = '', trace_id: trace = '' }: Run): Promise<Start> {
   const { input, provider_instance, model, flow: ran } = await get<Schema<'Dispatch'>>(`/dispatches/${trace}`)
   if (input === null) throw new Error('Its input is not kept, so it cannot be run again')
   const body = { input, provider_instance, model: model ?? undefined, version: ran.version }
-  return { path: `/flows/${encodeURIComponent(flow)}/run`, body, isFlow: true }
+  return { path: `/flows/${encodeURIComponent(flow)}/run`, body, model: model ?? '', isFlow: true }
 }
 
 /** The part of a start that a person may change, as text, and a start with it changed. Throws for JSON that is none. */

@@ -49,7 +49,7 @@ function useEdited(run: Schema<'Run'>, onBegun: () => void) {
   useEffect(() => {
     startOf(run).then((found) => {
       input.value = inputOf(found)
-      model.value = String(found.body['model'] ?? '')
+      model.value = found.model
       start.value = found
     }, fail)
   }, [])

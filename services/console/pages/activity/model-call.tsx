@@ -107,6 +107,6 @@ function messageOf({ event, data }: Own): Sent | undefined {
   if (event === 'steered') return { role: 'user', text }
   if (event === 'tool_use') return { role: 'assistant', name: `calls ${name}`, text: showJson(data['input'], 2) }
   if (event === 'tool_result') return { role: 'tool', name, text: String(data['output']) }
-  const isCut = event === 'warning' && /^context_c/.test(String(data['code']))
+  const isCut = event === 'warning' && String(data['code']).startsWith('context_c')
   return isCut ? { role: 'system', name: 'note', text: `From here on: ${String(data['message'])}` } : undefined
 }

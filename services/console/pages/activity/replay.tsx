@@ -63,7 +63,8 @@ export function Replay({ run, onClose }: ReplayProps) {
   )
 }
 
-const isOpen = ({ runId, run, refusal }: Try) => runId !== undefined && refusal === undefined && run?.ended_at == null
+const isOpen = ({ runId, run, refusal }: Try) =>
+  runId !== undefined && refusal === undefined && (run?.ended_at ?? null) === null
 
 /** Begins no more, and ends those that are at work. */
 function stop(abort: AbortController | undefined, tries: Signal<readonly Try[]>): void {
@@ -75,8 +76,7 @@ function stop(abort: AbortController | undefined, tries: Signal<readonly Try[]>)
 async function replay(run: Run, tries: Signal<readonly Try[]>, abort: AbortController): Promise<void> {
   const start = await startOf(run)
   const set = (at: number, next: Try) => (tries.value = tries.peek().with(at, { ...tries.peek()[at], ...next }))
-  let next = 0
-  let hasRefused = false
+  const course = { next: 0, isRefused: false }
   const one = async (at: number) => {
     const stream = follow(start)
     try {
@@ -85,15 +85,15 @@ async function replay(run: Run, tries: Signal<readonly Try[]>, abort: AbortContr
     } catch (cause) {
       // How a run has ended, its record says.
       if (stream.id === undefined) set(at, { refusal: cause instanceof Error ? cause.message : String(cause) })
-      hasRefused ||= cause instanceof ApiError
+      course.isRefused ||= cause instanceof ApiError
     }
     if (stream.id === undefined) return
     const ended = await get<Run>(`/runs/${stream.id}`)
-    hasRefused ||= ended.code === 'budget_exhausted'
+    course.isRefused ||= ended.code === 'budget_exhausted'
     set(at, { run: ended })
   }
   const worker = async () => {
-    while (next < TIMES && !hasRefused && !abort.signal.aborted) await one(next++)
+    while (course.next < TIMES && !course.isRefused && !abort.signal.aborted) await one(course.next++)
   }
   await Promise.all(Array.from({ length: AT_ONCE }, worker))
   for (const [at, each] of tries.peek().entries())

@@ -46,14 +46,14 @@ const NEXT: Readonly<Record<string, string>> = {
 }
 
 function Waits({ run }: { run: Run }) {
-  const [ask] = run.permission_ids ?? []
+  const { permission_ids: asks = [] } = run
+  const [ask] = asks
   if (ask === undefined) return null
-  const { length: count = 0 } = run.permission_ids ?? []
   return (
     <Notice tone="warn">
       <div class="row">
         <strong class="grow">
-          It waits for {count === 1 ? 'your answer' : `${count} answers`} to a permission request.
+          It waits for {asks.length === 1 ? 'your answer' : `${asks.length} answers`} to a permission request.
         </strong>
         <a class="button main" href={hrefOf(`/approvals/${ask}`)}>
           Review

@@ -30,15 +30,15 @@ export function keepViews(change: (kept: Kept) => Kept): void {
 
 /** A view of the same name is replaced. */
 export const saveView = (name: string, query: string): void =>
-  keepViews(({ views, ...kept }) => ({
-    ...kept,
+  keepViews(({ views, ...others }) => ({
+    ...others,
     views: [...views.filter((view) => view.name !== name), { name: name.slice(0, MOST_CHARS), query }].slice(
       -MOST_VIEWS,
     ),
   }))
 
 export const deleteView = (name: string): void =>
-  keepViews(({ views, ...kept }) => ({ ...kept, views: views.filter((view) => view.name !== name) }))
+  keepViews(({ views, ...others }) => ({ ...others, views: views.filter((view) => view.name !== name) }))
 
 /** What cannot be read, as another release or a person has changed it, is as if nothing was kept. */
 function read(): Kept {
