@@ -68,7 +68,7 @@ async function addPage<Item>(resource: LiveResource<Pages<Item>>, read: Read<Ite
 }
 
 /** Keeps what the list of a path shows when one leaves the page, and shows it when one comes back to this address. */
-function useKept<T>(state: Resource<T>['state'], path: string | undefined): void {
+export function useKept<T>(state: Resource<T>['state'], path: string | undefined): void {
   const place = path === undefined ? undefined : `${location.pathname}${location.search} ${path}`
   useMemo(() => {
     const data = place === undefined ? undefined : kept().get(place)
