@@ -50,7 +50,7 @@ const PAIRED_WITHIN_MS = 20_000
 export async function measureRefusals({ form, model, size, random, say }: Measuring): Promise<Guarantee[]> {
   const told = nothingTold()
   const { urlOf } = form
-  await using events = new TenantEvents(urlOf)
+  await using events = await TenantEvents.open(urlOf)
   const clients = await Promise.all(
     Array.from({ length: size.clients }, (_, n) =>
       RefusedClient.open({ n, urlOf, random: random.fork(`${n}`), told, hasPlans: true }),

@@ -9,19 +9,34 @@ export class TenantEvents implements AsyncDisposable {
   readonly ended = new Set<string>()
   /** Ends that came before their begins. */
   readonly early: string[] = []
+  /** What the stream said of events that are lost. */
+  readonly resets: string[] = []
   readonly #urlOf: () => string
   readonly #left = new AbortController()
+  readonly #opened = Promise.withResolvers<void>()
   readonly #reading: Promise<void>
   #lastId = ''
 
-  constructor(urlOf: () => string) {
+  private constructor(urlOf: () => string) {
     this.#urlOf = urlOf
     this.#reading = this.#read()
   }
 
-  /** The runs whose begin or end is missing. */
+  /** Resolves when the stream is open: a reader without a last event gets none of the events before. */
+  static async open(urlOf: () => string): Promise<TenantEvents> {
+    const events = new TenantEvents(urlOf)
+    await events.#opened.promise
+    return events
+  }
+
+  /** The runs whose begin or end is missing, or came in the wrong order. */
   get unpaired(): string[] {
-    return [...this.started.symmetricDifference(this.ended), ...this.early]
+    return [
+      ...[...this.started.difference(this.ended)].map((run) => `${run} has no end`),
+      ...[...this.ended.difference(this.started)].map((run) => `${run} has no begin`),
+      ...this.early.filter((run) => this.started.has(run)).map((run) => `${run} ended before it began`),
+      ...this.resets,
+    ]
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -39,7 +54,8 @@ export class TenantEvents implements AsyncDisposable {
 
   async #readOnce(signal: AbortSignal): Promise<void> {
     const headers = { accept: 'text/event-stream', ...(this.#lastId !== '' && { 'last-event-id': this.#lastId }) }
-    const { body } = await fetch(`${this.#urlOf()}/events?types=run.started,run.ended`, { headers, signal })
+    const { body, ok } = await fetch(`${this.#urlOf()}/events?types=run.started,run.ended`, { headers, signal })
+    if (ok) this.#opened.resolve()
     let rest = ''
     const decoder = new TextDecoder()
     for await (const bytes of body ?? []) {
@@ -54,6 +70,7 @@ export class TenantEvents implements AsyncDisposable {
     const [, event] = /^event: (.*)$/m.exec(frame) ?? []
     const [, run] = /"run_id":"(run_\w+)"/.exec(frame) ?? []
     if (id !== undefined) this.#lastId = id
+    if (event === 'reset') this.resets.push(`events before ${id} are lost`)
     if (run === undefined) return
     if (event === 'run.started') this.started.add(run)
     if (event !== 'run.ended') return
