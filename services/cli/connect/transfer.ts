@@ -74,7 +74,7 @@ export async function getBody(path: string, signal: AbortSignal, where: Where): 
   return (await send(path, () => ({ signal }), where)).body
 }
 
-type Init = RequestInit & { signal: AbortSignal }
+type Init = Omit<RequestInit, 'headers'> & { signal: AbortSignal; headers?: Record<string, string> }
 
 /** A token that is refused is asked for again, once. */
 async function send(path: string, init: () => Init, { io, target }: Where): Promise<Response> {

@@ -12,7 +12,7 @@ type Uploading = Pick<Cli, 'io' | 'target' | 'output'>
 /** Keeps a file. */
 export async function upload(file: string, cli: Uploading): Promise<Schema<'File'>> {
   const { signal, release } = abortOnInterrupt(cli.io)
-  const path = `/files?${new URLSearchParams({ name: basename(file) })}`
+  const path = `/files?name=${encodeURIComponent(basename(file))}`
   try {
     return JSON.parse(await sendFile({ path, file, signal }, cli)) as Schema<'File'>
   } finally {

@@ -12,7 +12,7 @@ const MAIN = new URL('../../../services/cli/main.ts', import.meta.url).pathname
 /** What shows the cursor again and goes back to the lines before. */
 const LEFT = '\u001b[?25h\u001b[?1049l'
 const [CLEARED, TO_THE_TOP, REST_CLEARED] = ['\u001b[2J', '\u001b[H', '\u001b[J']
-const SEQUENCE = /\u001b\[[\d;?]*[A-Za-z]/g
+const SEQUENCE = new RegExp(String.raw`\x1b\[[\d;?]*[A-Za-z]`, 'g')
 /** Has the program fail at a signal, as a fault in it would. */
 const FAULT = `data:text/javascript,${encodeURIComponent("process.on('SIGUSR2', () => { throw new Error('a fault') })")}`
 
