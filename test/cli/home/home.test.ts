@@ -41,10 +41,15 @@ describe('ae without arguments, in a terminal', () => {
     ] as const) {
       const before = terminal.written.length
       await promisify(execFile)('stty', ['-F', device, 'cols', String(columns), 'rows', String(rows)])
-      const drawn = () => terminal.written.slice(before).split(CLEARED)[1]?.split(TO_THE_TOP)[1] ?? ''
-      await until(() => drawn().endsWith(REST_CLEARED), { what: 'the screen of the new size', lastSeen: drawn })
-      const lines = drawn().replaceAll(SEQUENCE, '').split(/\r+\n/)
-      expect(lines).to.have.length(rows)
+      // `stty` sets one after the other, and the last screen has both.
+      const drawn = () => terminal.written.slice(before).split(CLEARED).slice(1).at(-1)?.split(TO_THE_TOP)[1] ?? ''
+      const lines = await until(
+        () => {
+          const shown = drawn().replaceAll(SEQUENCE, '').split(/\r+\n/)
+          return drawn().endsWith(REST_CLEARED) && shown.length === rows && shown
+        },
+        { what: 'the screen of the new size', lastSeen: drawn },
+      )
       expect(Math.max(...lines.map(({ length }) => length))).to.be.below(columns)
       expect(lines.at(-1)).to.match(foot)
     }
