@@ -174,7 +174,7 @@ export const GLOBALS: Record<string, readonly string[]> = {
     'shared/platform/net/egress{,-*}.ts',
     'shared/client/**',
     'services/console/{api,sign-in}/**',
-    'services/cli/connect/{device-flow,post-form}.ts',
+    'services/cli/connect/{device-flow,transfer}.ts',
   ],
 }
 

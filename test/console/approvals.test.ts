@@ -5,6 +5,7 @@ import type { EventStream } from '../support/event-stream.ts'
 import { until } from '../support/until.ts'
 import { faultsOf } from './support/axe.ts'
 import { type ConsoleUnderTest, startConsole } from './support/console.ts'
+import { tabTo } from './support/keyboard.ts'
 
 type Listed = { permissions: { id: string; run_id: string }[]; next_cursor: string | null; total?: number }
 
@@ -37,10 +38,17 @@ describe('approvals in the console', () => {
   const resolved = async (stream: EventStream) =>
     (await stream.all()).find(({ event }) => event === 'permission_resolved')?.data
 
-  it('by the keyboard alone: `a` leads to the button that allows, and Enter presses it', async () => {
-    const page = await pages.open('/approvals')
-    const { stream } = await ask('keys')
+  it('by the keyboard alone: Tab or `a` lead to the button that allows, and Enter presses it', async () => {
+    const { id, stream: linked } = await ask('keys')
+    const page = await pages.open(`/approvals/${id}`)
     const allow = page.getByRole('button', { name: 'Allow once' })
+    await allow.and(page.locator(':enabled')).waitFor()
+    await tabTo(page, 'Allow once')
+    await page.keyboard.press('Enter')
+    expect(await resolved(linked)).to.include({ allow: true, how: 'reply' })
+
+    await page.goto(pages.at('/approvals'))
+    const { stream } = await ask('keys')
     await allow.and(page.locator(':enabled')).waitFor()
     await page.keyboard.press('a')
     expect(await page.evaluate('document.activeElement.textContent')).to.equal('Allow once')

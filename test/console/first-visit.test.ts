@@ -6,6 +6,7 @@ import { useMongo } from '../support/mongo.ts'
 import { inBothForms } from '../support/product.ts'
 import { faultsOf, findingsOf, isTooWide } from './support/axe.ts'
 import { type ConsoleUnderTest, startConsole } from './support/console.ts'
+import { tabTo } from './support/keyboard.ts'
 
 inBothForms('the console, for somebody who has never seen it', (start, form) => {
   const mongo = form === 'cluster' ? useMongo() : undefined
@@ -18,18 +19,25 @@ inBothForms('the console, for somebody who has never seen it', (start, form) => 
   after(() => pages?.close())
   afterEach(() => pages.expectNoFaults())
 
-  it('D29a: `/` leads a browser there, and two clicks on the first page end in an answer, with a tool call and a permission', async () => {
+  it('D29a: `/` leads a browser there, and two clicks, or keys, on the first page end in an answer, with a tool call and a permission', async () => {
     page = await pages.open()
     // In a cluster `/` is the API's.
     if (form === 'standalone') await page.goto(pages.origin)
     expect(page.url()).to.equal(pages.at('/'))
     const clicks = await countClicks(page)
-    await page.getByRole('button', { name: 'Run the demo' }).click()
+    const press = async (name: string) => {
+      if (form === 'cluster') return page.getByRole('button', { name }).click()
+      await page.getByRole('button', { name }).waitFor()
+      await tabTo(page, name)
+      await page.keyboard.press('Enter')
+    }
+    await press('Run the demo')
     const asked = page.getByLabel('Prompt')
     await asked.waitFor()
     expect(await asked.innerText()).to.match(/^Write a note, but ask me first\.\s+Script of the demo$/)
     await page.locator('link[rel=icon][href*="icon-waiting"]').waitFor({ state: 'attached' })
-    await page.getByRole('button', { name: 'Allow once' }).click()
+    await page.getByRole('button', { name: 'Allow once' }).and(page.locator(':enabled')).waitFor()
+    await press('Allow once')
     await page.getByText('The note is in').last().waitFor()
     await page.locator('link[rel=icon]:not([href*="icon-waiting"])').waitFor({ state: 'attached' })
     await page.locator('.tool [data-state="done"]').waitFor()
@@ -154,7 +162,12 @@ inBothForms('the console, for somebody who has never seen it', (start, form) => 
       const { body } = await pages.product.call('GET', '/config/instances/openai-compatible')
       return body as { prices?: unknown; limits?: unknown; key: string }
     }
-    await (await pages.product.stream('/agent/run', { prompt: 'And now?' })).all()
+    const failed = await pages.product.stream('/agent/run', { prompt: 'And now?' })
+    await failed.all()
+    await page.goto(pages.at(`/activity/${failed.runId}`))
+    const alert = page.getByRole('region', { name: 'What happened' }).getByRole('alert')
+    const told = (await alert.innerText()).match(/check/gi)
+    expect(told, 'it says once what to check').to.have.length(1)
     await page.goto(pages.at('/settings'))
     await page.getByText('Away since').waitFor()
     const save = async (fields: Record<string, string>) => {

@@ -5,6 +5,7 @@ import type { Page } from 'playwright-core'
 import { until } from '../support/until.ts'
 import { faultsOf } from './support/axe.ts'
 import { type ConsoleUnderTest, startConsole } from './support/console.ts'
+import { tabTo } from './support/keyboard.ts'
 
 const task = (description: string, ...lines: string[]) => ({ description, prompt: lines.join('\n') })
 const tool = (name: string, input: unknown) => `/tool ${name} ${JSON.stringify(input)}`
@@ -108,7 +109,7 @@ describe('a conversation in the console', () => {
     await asking.all()
   })
 
-  it('a failed turn says its cause first and what helps, also after a reload; Home tells it once, two clicks from its run', async () => {
+  it('a failed turn says its cause first and what helps, also after a reload; Home tells it once, two clicks from its run, by the keyboard, too', async () => {
     const page = await pages.open('/chat?new=1')
     await field(page).fill('/fail provider_auth')
     await field(page).press('Enter')
@@ -135,8 +136,11 @@ describe('a conversation in the console', () => {
     expect(await page.getByRole('region', { name: 'Done lately' }).locator('[data-state="failed"]').count()).to.equal(0)
     await page.locator('[role="alert"]').getByText('5 runs failed since').waitFor()
     expect(await faultsOf(page)).to.deep.equal([])
-    await needs.getByText('The provider refused the key').click()
-    await page.locator('td.whole a').first().click()
+    await tabTo(page, 'The provider refused the key')
+    await page.keyboard.press('Enter')
+    await page.locator('td.whole a').first().waitFor()
+    await tabTo(page, '/fail provider_auth')
+    await page.keyboard.press('Enter')
     await page.getByRole('region', { name: 'Why it failed' }).getByText('The provider refused the key').waitFor()
   })
 

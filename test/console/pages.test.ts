@@ -1,4 +1,4 @@
-// Tests pages/usage/**, pages/activity/**, pages/settings/** and parts/markdown/**: what they show, and that they can be read.
+// Tests pages/usage/**, pages/activity/**, pages/settings/** and parts/markdown/**: what they show, and that they can be read and used, with the keyboard alone, too.
 import { buffer } from 'node:stream/consumers'
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
@@ -7,8 +7,34 @@ import { useTempFolder } from '../support/temp-folder.ts'
 import { until } from '../support/until.ts'
 import { findingsOf, isTooWide, loadedBy } from './support/axe.ts'
 import { type ConsoleUnderTest, startConsole } from './support/console.ts'
+import { cutOff, focused, tabTo, walk } from './support/keyboard.ts'
 import { storeUsage } from './support/many-runs.ts'
 import { HOSTILE, PAGES, tellStory } from './support/story.ts'
+import { goTo } from './support/two-people.ts'
+
+/** Pages without anything to show, in a new store. */
+const EMPTY = [
+  ...[
+    '/chat',
+    '/approvals',
+    '/approvals?tab=decided',
+    '/approvals?tab=remembered',
+    '/approvals?tab=programs',
+    '/flows',
+  ],
+  ...['/plans', '/plans?tab=schedules', '/activity', '/settings?tab=webhooks', '/settings?tab=changes'],
+] as const
+
+/** What lies over a page or takes the place of its buttons: where it is opened, and by what. */
+const OPENED = [
+  ['/', 'Go to …', 'dialog .palette'],
+  ['/', 'Copy as', 'dialog pre'],
+  ['/', 't_default', '.menu .facts'],
+  ['/chat/story', 'Delete this conversation', 'dialog'],
+  ['/approvals', 'Change first …', '.ask textarea'],
+  ['/approvals', 'Deny …', '.ask form'],
+  ['/plans?tab=schedules', 'Delete the schedule nightly …', 'dialog'],
+] as const
 
 describe('every page of the console', function () {
   this.timeout(120_000)
@@ -20,6 +46,9 @@ describe('every page of the console', function () {
     light: [] as string[],
     dark: [] as string[],
     tooWide: [] as string[],
+    zoomed: [] as string[],
+    keys: [] as string[],
+    moving: [] as string[],
     elements: [] as string[],
     hidden: [] as string[],
   }
@@ -28,6 +57,7 @@ describe('every page of the console', function () {
     await storeUsage(dataDir.path, USED)
     pages = await startConsole({ env: { DATA_DIR: dataDir.path } })
     page = await pages.open('/')
+    for (const path of EMPTY) await lookAtEmpty(path)
     const { runId, planId } = await tellStory(pages)
     const counted = async () =>
       JSON.stringify((await pages.product.call('GET', '/usage?by=kind')).body).includes('"step"')
@@ -39,8 +69,16 @@ describe('every page of the console', function () {
       ['/usage?by=model,customer&measure=p95&span=30d', '.chart .part'],
     ] as const
     for (const each of [...PAGES, ...own]) await look(...each)
+    await page.setViewportSize({ width: 1_280, height: 800 })
   })
   after(() => pages?.close())
+
+  /** A list without anything is a state of its own. */
+  async function lookAtEmpty(path: string): Promise<void> {
+    await goTo(page, pages.at(path))
+    await page.locator('#page .empty').first().waitFor()
+    found.light.push(...(await findingsOf(page)).map((finding) => `${path}, empty: ${finding}`))
+  }
 
   async function look(path: string, shown: string): Promise<void> {
     await page.setViewportSize({ width: 1_280, height: 800 })
@@ -55,6 +93,12 @@ describe('every page of the console', function () {
       const lasting = first.length === 0 ? [] : await findingsOf(page, rules)
       found[colorScheme].push(...lasting.map((finding) => `${path} ${finding}`))
     }
+    if ((await page.evaluate<number>('document.getAnimations().length')) > 0) found.moving.push(path)
+    // What 1,280 px show at a zoom of 200 %.
+    await page.setViewportSize({ width: 640, height: 400 })
+    found.zoomed.push(...(await cutOff(page)).map((cut) => `${path} ${cut}`))
+    if (await isTooWide(page)) found.zoomed.push(`${path} is too wide`)
+    found.keys.push(...(await walk(page)).map((fault) => `${path} ${fault}`))
     for (const width of [390, 2_560]) {
       await page.setViewportSize({ width, height: 900 })
       if (await isTooWide(page)) found.tooWide.push(`${path} at ${width} px`)
@@ -62,6 +106,19 @@ describe('every page of the console', function () {
     found.elements.push(...(await loadedBy(page)).map((element) => `${path} ${element}`))
     found.hidden.push(...(await page.evaluate<string[]>(HIDDEN_TEXTS)).map((text) => `${path} ${JSON.stringify(text)}`))
   }
+
+  for (const [path, opener, opened] of OPENED)
+    it(`${opener} opens by the keyboard, Escape closes it, and the focus is back`, async () => {
+      await page.goto(pages.at(path))
+      await page.locator('#page .page-head, #page .conversation-head').first().waitFor()
+      await tabTo(page, opener)
+      await page.keyboard.press('Enter')
+      await page.locator(opened).first().waitFor()
+      expect(await findingsOf(page)).to.deep.equal([])
+      await page.keyboard.press('Escape')
+      await page.locator(opened).first().waitFor({ state: 'detached' })
+      expect(await focused(page)).to.satisfy((name: string) => name.startsWith(opener), await focused(page))
+    })
 
   it('shows the texts of models, tools and tenants as text, and loads nothing that they point to', async () => {
     pages.expectNoFaults()
@@ -153,6 +210,13 @@ describe('every page of the console', function () {
   it('has no serious finding of axe in the dark scheme', () => expect(found.dark).to.deep.equal([]))
 
   it('fits a screen of 390 px, and one of 2,560 px', () => expect(found.tooWide).to.deep.equal([]))
+
+  it('shows all of it at a zoom of 200 %, without scrolling sideways', () => expect(found.zoomed).to.deep.equal([]))
+
+  it('is used with the keyboard alone: Tab leads to everything and out again, and what has the focus is seen', () =>
+    expect(found.keys).to.deep.equal([]))
+
+  it('moves nothing for a reader who wants no motion', () => expect(found.moving).to.deep.equal([]))
 })
 
 /** What runs have used, by day: the last day is today, and seven of them are the week that is shown. */

@@ -44,6 +44,7 @@ const ROWS: readonly (readonly [commands: RegExp, how: How])[] = [
     /^npm run (mutate|soak|bench(:\w+)?|chaos:durability|console:attack|try:batch|try:budget|try:routing|try:waiting)\b/,
     LONG,
   ],
+  [/^npm run console:pictures\b/, { not: 'it writes into the tree; its parts are those of the tests of the console' }],
   [/^npm run try:(keycloak|mcp|clients|tools|fronts)$/, { not: 'it fetches and runs programs of others, for minutes' }],
   [
     /^(pip|npm) install standardwebhooks$/,

@@ -1,14 +1,10 @@
-import { openAsBlob } from 'node:fs'
-import { access } from 'node:fs/promises'
-import { basename, resolve } from 'node:path'
 import { type Command, InvalidArgumentError } from 'commander'
 import type { Cli } from '../cli.ts'
-import { postForm } from '../connect/post-form.ts'
+import { type Field, sendFile } from '../connect/transfer.ts'
 import { EXIT } from '../exit-codes.ts'
 import { abortOnInterrupt } from '../follow/interrupt.ts'
 import { plain, plainJson } from '../text/plain.ts'
 
-type Field = readonly [name: string, value: string]
 type TranscribeOptions = { instance: string; model: string; language?: string; field: Field[]; json?: boolean }
 
 export function defineTranscribe(command: Command, cli: Cli): void {
@@ -28,17 +24,12 @@ function addField(text: string, before: readonly Field[]): Field[] {
   return [...before, [name, value]]
 }
 
-/** The whole file is in memory meanwhile: Node's `fetch` reads a form without waiting for the server. */
 async function transcribe(file: string, { json, ...options }: TranscribeOptions, cli: Cli): Promise<void> {
-  const { io, output } = cli
-  const path = resolve(io.cwd, file)
-  await access(path)
-  const form = formOf(options)
-  form.set('file', await openAsBlob(path), basename(path))
-  const { signal, release } = abortOnInterrupt(io)
+  const { signal, release } = abortOnInterrupt(cli.io)
+  const path = '/audio/transcriptions'
   try {
-    const answer = await postForm('/audio/transcriptions', { form, signal }, cli)
-    output.out(json ? `${plain(answer)}\n` : `${textOf(answer)}\n`)
+    const answer = await sendFile({ path, file, form: fieldsOf(options), signal }, cli)
+    cli.output.out(json ? `${plain(answer)}\n` : `${textOf(answer)}\n`)
   } catch (cause) {
     if (!signal.aborted) throw cause
     cli.exitWith(EXIT.cancelled)
@@ -47,14 +38,12 @@ async function transcribe(file: string, { json, ...options }: TranscribeOptions,
   }
 }
 
-function formOf({ instance, model, language, field }: Omit<TranscribeOptions, 'json'>): FormData {
-  const form = new FormData()
-  form.set('provider_instance', instance)
-  form.set('model', model)
-  if (language !== undefined) form.set('language', language)
-  for (const [name, value] of field) form.append(name, value)
-  return form
-}
+const fieldsOf = ({ instance, model, language, field }: Omit<TranscribeOptions, 'json'>): Field[] => [
+  ['provider_instance', instance],
+  ['model', model],
+  ...(language === undefined ? [] : [['language', language] as const]),
+  ...field,
+]
 
 /** The text of the answer, or all of it where the backend has another form. */
 function textOf(answer: string): string {

@@ -1,25 +1,27 @@
 import { isUtf8 } from 'node:buffer'
-import { access, open, readFile } from 'node:fs/promises'
+import { open, readFile } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
-import { createFiles, type Schema } from '../../../shared/client/client.ts'
+import type { Schema } from '../../../shared/client/client.ts'
 import type { Cli } from '../cli.ts'
 import { abortOnInterrupt } from '../follow/interrupt.ts'
 import type { Io } from '../io.ts'
+import { sendFile } from './transfer.ts'
 
-/** Sends a file as it is read from the disk. */
-export async function upload(file: string, { io, engine }: Pick<Cli, 'io' | 'engine'>): Promise<Schema<'File'>> {
-  const path = resolve(io.cwd, file)
-  await access(path)
-  const { signal, release } = abortOnInterrupt(io)
+type Uploading = Pick<Cli, 'io' | 'target' | 'output'>
+
+/** Keeps a file. */
+export async function upload(file: string, cli: Uploading): Promise<Schema<'File'>> {
+  const { signal, release } = abortOnInterrupt(cli.io)
+  const path = `/files?name=${encodeURIComponent(basename(file))}`
   try {
-    return await createFiles(await engine()).upload(path, { signal })
+    return JSON.parse(await sendFile({ path, file, signal }, cli)) as Schema<'File'>
   } finally {
     release()
   }
 }
 
 /** The files as a request attaches them. */
-export async function uploadAll(files: readonly string[], cli: Pick<Cli, 'io' | 'engine'>) {
+export async function uploadAll(files: readonly string[], cli: Uploading) {
   const attached: { file_id: string }[] = []
   for (const file of files) attached.push({ file_id: (await upload(file, cli)).file_id })
   return attached

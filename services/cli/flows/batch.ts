@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AgentEngine, Schema } from '../../../shared/client/client.ts'
 import type { Cli } from '../cli.ts'
-import { getBody } from '../connect/post-form.ts'
+import { getBody } from '../connect/transfer.ts'
 import { upload } from '../connect/upload.ts'
 import { EXIT } from '../exit-codes.ts'
 import { abortOnInterrupt } from '../follow/interrupt.ts'

@@ -13,7 +13,7 @@ export const openPalette = (): void => {
 /** `g` waits this long for the letter of a page. */
 const SECOND_KEY_MS = 1_200
 
-/** Ctrl-K, `/` and `?` open the palette, and `g` with a letter goes to a page. Keys that somebody types into a field are left alone. */
+/** Ctrl-K, `/` and `?` open the palette, `g` with a letter goes to a page, and Escape closes a menu. Keys that somebody types into a field are left alone. */
 export function watchKeys(): () => void {
   let isGoing = false
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -31,6 +31,7 @@ export function watchKeys(): () => void {
       return
     }
     if (isChord(event) || isTyping(event.target)) return
+    if (key === 'Escape') closeMenu()
     if (isGoing && go(key)) event.preventDefault()
     else if (key === '/' || key === '?') {
       event.preventDefault()
@@ -46,4 +47,12 @@ export function watchKeys(): () => void {
     clearTimeout(timer)
     removeEventListener('keydown', onKey)
   }
+}
+
+/** The focus goes back to what has opened the menu. */
+function closeMenu(): void {
+  const menu = document.querySelector<HTMLDetailsElement>('.menu[open]')
+  if (!menu) return
+  menu.open = false
+  menu.querySelector('summary')?.focus()
 }

@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals'
+import { useRef } from 'preact/hooks'
 import { waitingCount } from '../api/pending.ts'
 import { hrefOf } from '../base/router.ts'
 import icon from '../icon.svg'
@@ -11,9 +12,14 @@ const ON_PHONE = 4
 export function Rail({ current }: { current: Page | undefined }) {
   const isOpen = useSignal(false)
   const [first, others] = [offered().slice(0, ON_PHONE), offered().slice(ON_PHONE)]
+  const more = useRef<HTMLButtonElement>(null)
   const toggle = (open: boolean) => () => (isOpen.value = open)
+  const close = () => {
+    if (isOpen.value) more.current?.focus()
+    isOpen.value = false
+  }
   return (
-    <nav class="rail" aria-label="Pages">
+    <nav class="rail" aria-label="Pages" onKeyDown={({ key }) => key === 'Escape' && close()}>
       <a class="brand" href={hrefOf('/')}>
         <img src={icon} alt="" width="22" height="22" />
         <span>agent-engine</span>
@@ -21,11 +27,9 @@ export function Rail({ current }: { current: Page | undefined }) {
       <ul>{first.map((page) => entryOf(page, current))}</ul>
       {others.length > 0 && (
         <>
-          <ul class={isOpen.value ? 'others open' : 'others'} onClick={toggle(false)}>
-            {others.map((page) => entryOf(page, current))}
-          </ul>
           <button
             type="button"
+            ref={more}
             class="entry more"
             aria-expanded={isOpen.value}
             data-current={current !== undefined && others.includes(current)}
@@ -34,6 +38,9 @@ export function Rail({ current }: { current: Page | undefined }) {
             <Icon name="more" />
             <span>More</span>
           </button>
+          <ul class={isOpen.value ? 'others open' : 'others'} onClick={toggle(false)}>
+            {others.map((page) => entryOf(page, current))}
+          </ul>
         </>
       )}
     </nav>

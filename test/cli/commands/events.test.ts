@@ -1,10 +1,12 @@
 // Tests events.ts, tools.ts, webhooks.ts, transcribe.ts, files.ts and the files of run.ts: their options and output, against a server, a receiver and a backend.
+// Tests connect/transfer.ts and text/sent-meter.ts: a large file on its way.
 
 import { once } from 'node:events'
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile, truncate, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net'
 import { buffer } from 'node:stream/consumers'
+import { pipeline } from 'node:stream/promises'
 import { expect } from 'chai'
 import { useAe } from '../../support/ae.ts'
 import { startStandalone } from '../../support/product.ts'
@@ -30,6 +32,8 @@ describe('ae events, tools, webhooks, files and transcribe', () => {
     })
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
     address = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
+    const speech = JSON.stringify({ type: 'openai-compatible', url: `${address}/v1`, key: 'sk-1' })
+    expect((await at.ae.run(['config', 'set', 'instances/speech', '-'], { input: speech })).code).to.equal(0)
   })
   after(() => void other.close())
   const run = (...args: string[]) => at.ae.run(args, { cwd: at.home })
@@ -114,8 +118,6 @@ describe('ae events, tools, webhooks, files and transcribe', () => {
   })
 
   it("transcribe sends a recording and prints its text, or the backend's whole answer", async () => {
-    const input = JSON.stringify({ type: 'openai-compatible', url: `${address}/v1`, key: 'sk-1' })
-    expect((await at.ae.run(['config', 'set', 'instances/speech', '-'], { input })).code).to.equal(0)
     await writeFile(`${at.home}/recording.wav`, 'RIFF sounds')
     const transcribe = (...args: string[]) =>
       run('transcribe', 'recording.wav', '--instance', 'speech', '-m', 'whisper-1', ...args)
@@ -137,4 +139,47 @@ describe('ae events, tools, webhooks, files and transcribe', () => {
     expect(unknown.code).to.equal(2)
     expect(unknown.err).to.include('provider_instance')
   })
+
+  it('a large file is sent no faster than it is taken, and a terminal shows how far it is, and then the answer alone', async () => {
+    const file = `${at.home}/large.bin`
+    await writeFile(file, 'RIFF')
+    await truncate(file, 32 * MB)
+    const url = new URL(at.server.url)
+    await using gate = await openGate(Number(url.port))
+    url.port = String(gate.port)
+    const args = ['transcribe', '--instance', 'speech', '-m', 'whisper-1', file]
+    const terminal = at.ae.terminal(args, { env: { AE_URL: url.href } })
+    await terminal.shows(/▸ large\.bin \d.* MB of 33\.6 MB · \d+ %/)
+    const percent = () => Number(/(\d+) %/.exec(terminal.screen.text)?.[1] ?? 100)
+    let seen = -1
+    const stands = () => percent() === seen || !(seen = percent())
+    await until(stands, { what: 'the file to be sent no further', everyMs: 600, lastSeen: () => terminal.screen.text })
+    expect(seen, 'of what the connection holds').to.be.below(70)
+    gate.open()
+    expect(await terminal.exited).to.equal(0)
+    expect(terminal.screen.text.trim()).to.equal('Good [31mmorning')
+  })
 })
+
+const MB = 1024 * 1024
+
+/** Passes connections on to a port, and of what comes through each the first megabyte only until it is opened. */
+async function openGate(target: number) {
+  const opened = Promise.withResolvers<void>()
+  const server = createTcpServer((client) => {
+    const upstream = connect(target, '127.0.0.1')
+    let passed = 0
+    const halted = async function* (bytes: AsyncIterable<Buffer>) {
+      for await (const chunk of bytes) {
+        yield chunk
+        passed += chunk.length
+        if (passed > MB) await opened.promise
+      }
+    }
+    pipeline(client, halted, upstream).catch(() => {})
+    pipeline(upstream, client).catch(() => {})
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return { port, open: opened.resolve, [Symbol.asyncDispose]: async () => void server.close() }
+}

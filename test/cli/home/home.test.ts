@@ -1,4 +1,6 @@
 // Tests home.ts and full-screen.ts: `ae` without arguments, on a terminal.
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { useAe } from '../../support/ae.ts'
 import { answerDirectives } from '../../support/model-server/directives.ts'
@@ -9,6 +11,8 @@ import { until } from '../../support/until.ts'
 const MAIN = new URL('../../../services/cli/main.ts', import.meta.url).pathname
 /** What shows the cursor again and goes back to the lines before. */
 const LEFT = '\u001b[?25h\u001b[?1049l'
+const [CLEARED, TO_THE_TOP, REST_CLEARED] = ['\u001b[2J', '\u001b[H', '\u001b[J']
+const SEQUENCE = new RegExp(String.raw`\x1b\[[\d;?]*[A-Za-z]`, 'g')
 /** Has the program fail at a signal, as a fault in it would. */
 const FAULT = `data:text/javascript,${encodeURIComponent("process.on('SIGUSR2', () => { throw new Error('a fault') })")}`
 
@@ -21,12 +25,38 @@ describe('ae without arguments, in a terminal', () => {
   /** In a shell that prints the id of the process first. */
   async function open() {
     const env = { AE_URL: at.server.url, HOME: at.home, XDG_CONFIG_HOME: at.home, NODE_OPTIONS: `--import=${FAULT}` }
-    const terminal = new Terminal(['sh', '-c', 'echo "pid $$"; exec "$@"', 'sh', process.execPath, MAIN], env)
+    const terminal = new Terminal(['sh', '-c', 'echo "pid $$"; tty; exec "$@"', 'sh', process.execPath, MAIN], env)
     terminals.push(terminal)
     await terminal.shows(/NEEDS YOU[^]*q {2}quit/)
     const pid = Number(/pid (\d+)/.exec(terminal.written)?.[1])
     return { terminal, pid }
   }
+
+  it('is drawn anew in a terminal of another size, and never wider or higher than that', async () => {
+    const { terminal } = await open()
+    const [device = ''] = /\/dev\/\S+/.exec(terminal.written) ?? []
+    for (const [columns, rows, foot] of [
+      [30, 9, /up down .*…$/],
+      [120, 40, /q {2}quit$/],
+    ] as const) {
+      const before = terminal.written.length
+      await promisify(execFile)('stty', ['-F', device, 'cols', String(columns), 'rows', String(rows)])
+      // `stty` sets one after the other, and the last screen has both.
+      const drawn = () => terminal.written.slice(before).split(CLEARED).slice(1).at(-1)?.split(TO_THE_TOP)[1] ?? ''
+      const lines = await until(
+        () => {
+          const shown = drawn().replaceAll(SEQUENCE, '').split(/\r+\n/)
+          return drawn().endsWith(REST_CLEARED) && shown.length === rows && shown
+        },
+        { what: 'the screen of the new size', lastSeen: drawn },
+      )
+      expect(Math.max(...lines.map(({ length }) => length))).to.be.below(columns)
+      expect(lines.at(-1)).to.match(foot)
+    }
+    terminal.type('q')
+    expect(await terminal.exited).to.equal(0)
+    expect(terminal.written.endsWith(LEFT)).to.equal(true)
+  })
 
   it('a request is opened with Enter, answered with its keys, and the screen comes back; `q` leaves it as it was', async () => {
     const run = at.ae.start(['run', '/tool Write {"path":"home.txt","content":"x"}'])

@@ -20,6 +20,12 @@ export const PAGES: readonly (readonly [path: string, shown: string])[] = [
   ['/approvals', '.asks li'],
   ['/approvals?tab=decided', 'table'],
   ['/approvals?tab=remembered', 'table'],
+  ['/flows', 'table'],
+  ['/flows/greet/edit', '[aria-label="Rendered prompts"] pre'],
+  ['/flows/greet/run', '[aria-label="Input"] .field'],
+  ['/flows/greet/evaluate', '.page-head'],
+  ['/flows/greet/history', '[aria-label="Changes"]'],
+  ['/flows/greet/memory', '.memory'],
   ['/plans', 'table'],
   ['/plans/new', '.new-plan .badge'],
   ['/plans?tab=schedules', 'table'],
@@ -42,6 +48,11 @@ export async function tellStory({ product }: ConsoleUnderTest): Promise<{ runId:
     events: ['plan.ended'],
     secret: `whsec_${Buffer.alloc(32).toString('base64')}`,
   })
+  const schema = { type: 'object', properties: { name: { type: 'string' } } }
+  const flow = { model: 'demo', user_prompt_template: HOSTILE[0], input_schema: schema, output_schema: schema }
+  await call('PUT', '/flows/greet', flow)
+  await call('POST', '/flows/greet/publish')
+  await call('POST', '/flows/greet/memory', { content: 'Be brief.' })
   await call('POST', '/sessions', { session_id: 'story' })
   const say = HOSTILE.map((text) => `/say ${text}`).join('\n')
   const write = `/tool Write ${JSON.stringify({ path: 'notes/<b>.md', content: hostile })}`

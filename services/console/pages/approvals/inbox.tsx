@@ -66,6 +66,11 @@ function MoreAsks() {
 const NothingWaits = () => (
   <Empty
     title="Nothing waits for you"
+    how={[
+      'An agent asks before it uses a tool that changes something, and its work waits for the answer.',
+      'The request is here, in its chat and in the webhooks of your tenant, with what the call would do.',
+      'Allow it once or for the session, change it first, or deny it with a reason that the model reads.',
+    ]}
     action={
       may('run') && (
         <a class="button main" href={hrefOf('/chat', { try: 'permission' })}>
@@ -73,8 +78,5 @@ const NothingWaits = () => (
         </a>
       )
     }
-  >
-    When an agent wants to use a tool that needs permission, its request appears here, in the chat, and in the webhooks
-    of your tenant.
-  </Empty>
+  />
 )

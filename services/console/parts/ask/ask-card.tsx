@@ -1,6 +1,6 @@
 import { type Signal, useSignal } from '@preact/signals'
-import type { ComponentChildren } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import type { ComponentChildren, RefObject } from 'preact'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { may } from '../../api/caller.ts'
 import type { Ask } from '../../api/pending.ts'
 import { isChord, isTyping } from '../../base/keys.ts'
@@ -44,6 +44,7 @@ export function AskCard({ ask, page, children, ...given }: AskCardProps) {
   useSight(ask.id, card)
   useKeys(page?.hasKeys ?? false, (key) => onKey(key, card.current, (next) => (doing.value = next)))
   const back = () => (doing.value = 'deciding')
+  useReturn(doing.value, card)
   const onAnswer = page && (() => navigate(hrefOf(`/approvals/${page.next}`), { replace: true }))
   // Its page stays at the request that somebody writes about, whoever decides it.
   useEffect(() => {
@@ -104,6 +105,17 @@ function useKeys(isOn: boolean, handle: (key: string) => boolean): void {
     addEventListener('keydown', onKeyDown)
     return () => removeEventListener('keydown', onKeyDown)
   })
+}
+
+/** Whoever leaves a form without an answer is at the button again that opened it. */
+function useReturn(doing: Doing, card: RefObject<HTMLElement | null>): void {
+  const before = useRef(doing)
+  useLayoutEffect(() => {
+    const left = before.current
+    before.current = doing
+    if (doing === 'deciding' && left !== doing)
+      card.current?.querySelector<HTMLElement>(`[data-key="${left === 'denying' ? 'd' : 'e'}"]`)?.focus()
+  }, [doing])
 }
 
 /** Enter presses the button that a key has led to, unless anything else is typed first. */

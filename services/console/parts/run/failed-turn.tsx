@@ -27,7 +27,7 @@ export function FailedTurn({ code, error, suggestion, runId, onRetry, children }
       <div class="stack close failed-turn">
         <strong>{text}</strong>
         {error !== undefined && <p>{error}</p>}
-        {suggestion !== undefined && <p class="soft">{suggestion}</p>}
+        {suggestion !== undefined && !SAYS_WHAT_TO_DO.test(error ?? '') && <p class="soft">{suggestion}</p>}
         <div class="row">
           {onRetry && mayHelp && (
             <button type="button" class="button" onClick={onRetry}>
@@ -51,3 +51,6 @@ export function FailedTurn({ code, error, suggestion, runId, onRetry, children }
     </Notice>
   )
 }
+
+/** Errors of providers end so. */
+const SAYS_WHAT_TO_DO = /: (check|set) \S/

@@ -112,7 +112,7 @@ const Abilities = ({ probe }: { probe: NonNullable<Model['probe']> }) => (
     {Object.entries(probe.capabilities).map(([ability, can]) => (
       <span key={ability} class={can ? 'badge good' : 'badge'}>
         <Icon name={can ? 'check' : 'dash'} />
-        {ability.replaceAll('_', ' ')}
+        {ability === 'structured_output' ? 'schemas' : ability}
         <span class="visually-hidden">{can ? ': yes' : ': no'}</span>
       </span>
     ))}
