@@ -323,10 +323,10 @@ describe('npm run doctor', () => {
 
     /** A proxy that names itself, and passes an answer on at once or in one piece at its end. */
     const proxyTo =
-      (port: number, { holdsBack }: { holdsBack: boolean }): RequestListener =>
+      (behind: number, { holdsBack }: { holdsBack: boolean }): RequestListener =>
       (req, res) => {
         const headers = { ...req.headers, 'x-forwarded-for': `${req.headers['x-forwarded-for'] ?? ''}, 127.0.0.1` }
-        const upstream = request({ port, path: req.url, method: req.method, headers }, (answer) => {
+        const upstream = request({ port: behind, path: req.url, method: req.method, headers }, (answer) => {
           const head = () => res.writeHead(answer.statusCode ?? 0, { ...answer.headers, server: 'nginx' })
           if (!holdsBack) return void answer.pipe(head())
           const chunks: Buffer[] = []
