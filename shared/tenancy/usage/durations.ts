@@ -1,4 +1,4 @@
-/** How many durations fall into each class, by the number of the class. Classes without any are missing. */
+/** How many durations fall into each class, by the number of the class. Classes without durations are left out. */
 export type Durations = ReadonlyMap<number, number>
 
 /** Four classes to a doubling: the edges of a class are 19 % apart. */

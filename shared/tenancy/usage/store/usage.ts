@@ -30,7 +30,7 @@ export const MAX_KEYS = 200
 const MAX_CROSSED = 500
 
 const KEPT_MS: Record<Bucket, number> = { hour: 35 * DAY_MS, day: 400 * DAY_MS }
-/** Losing the race for a document this often leaves the addition for later. */
+/** How often an addition is tried when other processes change the document at the same time. Then it is made later. */
 const MAX_TRIES = 5
 /** Processes whose last addition a document remembers. One of these must still be there when an addition is repeated. */
 const MAX_WRITERS = 64
