@@ -38,8 +38,9 @@ export type Room = {
 const MINUTE_MS = 60_000
 /** Paced calls may be behind by so much of a minute's limit at once. */
 const BURST = 1 / 12
-/** The part of a minute that is kept for interactive calls. */
+/** The part of a minute that is kept for interactive calls, and becomes less in its last seconds where the room is whole again at its end. */
 const KEPT = 0.03
+const KEPT_MS = 10_000
 /** Calls larger than this part of a limit are sent for the provider to judge. */
 const MOST = 0.9
 /** A process that did not ask for so long waits for nothing, and after the longer time has nothing at work. */
@@ -209,11 +210,14 @@ type Wanted = { amount: number; isFirst: boolean; now: number }
 function fitsIn(pool: Pool, { amount, isFirst, now }: Wanted): number {
   const { counted, room, pace, wholeAt } = pool
   if (counted === 0) return 0
-  const lacks = Math.min(amount, MOST * counted) + (isFirst ? 0 : KEPT * counted) - room
+  const lacks = Math.min(amount, MOST * counted) + (isFirst ? 0 : keptOf(pool, now)) - room
   const later = wholeAt > 0 ? wholeAt - now : lacks / (counted / MINUTE_MS)
   const roomMs = lacks > 0 ? later : 0
   return Math.max(roomMs, isFirst || pace > 0 ? 0 : (1 - pace) / pacePerMs(pool, now))
 }
+
+const keptOf = ({ counted, wholeAt }: Pool, now: number): number =>
+  KEPT * counted * (wholeAt === 0 ? 1 : Math.min(1, Math.max(0, wholeAt - now) / KEPT_MS))
 
 type Giving = { at: number; share: number; now: number }
 
@@ -221,7 +225,7 @@ type Giving = { at: number; share: number; now: number }
 function give(pool: Pool, { next, want }: RoomRequest, { at, share, now }: Giving): number {
   const { counted, room, pace, wholeAt } = pool
   if (counted === 0) return next[at] ?? 0
-  const spare = Math.min(pace * share, (room - KEPT * counted) / 4)
+  const spare = Math.min(pace * share, (room - keptOf(pool, now)) / 4)
   const given = Math.max(next[at] ?? 0, Math.floor(Math.min(want[at] ?? 0, spare)))
   if (wholeAt === 0 && (pool.limit === 0 || counted < pool.limit)) pool.wholeAt = now + MINUTE_MS
   take(pool, given)

@@ -86,6 +86,15 @@ describe('the room at a model', () => {
         expect((await ask({ isFirst: true, next: [200, 1], want: [200, 1] })).retryMs).to.be.greaterThan(0)
       })
 
+      it('keeps less of it in the last seconds of a minute whose room then is whole again', async () => {
+        const { ask } = room()
+        const next: Amount = [80, 1]
+        await ask({ ...TELL, told: told(6_000, 6_000, 9_100) })
+        await ask({ ...TELL, told: told(6_000, 250, 9_000) })
+        expect((await ask({ next, want: next })).retryMs).to.equal(0)
+        expect((await ask({ next, want: next })).retryMs).to.be.within(1, 9_000)
+      })
+
       it('is closed after a refusal for as long as the provider says, for every process', async () => {
         const { ask } = room()
         await ask({ ...TELL, refusedMs: 5_000 })
