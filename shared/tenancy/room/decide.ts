@@ -50,7 +50,7 @@ const HOLD_MS = 30_000
 const GROWTH = 1.1
 const GUESS_MS = 600_000
 const EVIDENCE = 100
-/** Processes that wait take turns, and differ by no more than the tokens of so long. */
+/** Processes that wait take turns, and differ by no more than the tokens of so long, divided by the weights of all. */
 const TURN_MS = 1_000
 const LOOK_MS = 50
 const PLACE_MS = 250
@@ -82,7 +82,7 @@ export function decide(room: Room, request: RoomRequest, now: number): RoomAnswe
   const isAsked = next[1] > 0
   const retryMs = isAsked ? retryIn(room, request, { member, waiting, places, now }) : 0
   const isGranted = isAsked && retryMs === 0
-  const share = member.weight / waiting.reduce((sum, { weight }) => sum + weight, Math.max(member.weight, 1))
+  const share = member.weight / weightOf(member, waiting)
   const granted = room.pools.map((pool, at) => (isGranted ? give(pool, request, { at, share, now }) : 0))
   if (isGranted) {
     room.isProbe = false
@@ -200,10 +200,14 @@ function retryIn(room: Room, request: RoomRequest, { member, waiting, places, no
   if (places + atWork > caps.concurrent) return PLACE_MS
   if (room.isProbe) return 0
   const waits = room.pools.map((pool, at) => fitsIn(pool, { amount: next[at] ?? 0, isFirst, now }))
-  const turn = (room.pools[0].counted / MINUTE_MS) * TURN_MS
+  const turn = ((room.pools[0].counted / MINUTE_MS) * TURN_MS) / weightOf(member, waiting)
   const isAhead = !isFirst && turn > 0 && waiting.some(({ served }) => served < member.served - turn)
   return Math.max(...waits, isAhead ? LOOK_MS : 0)
 }
+
+/** Of all processes that wait. */
+const weightOf = ({ weight: own }: Member, waiting: readonly Member[]): number =>
+  waiting.reduce((sum, { weight }) => sum + weight, Math.max(own, 1))
 
 type Wanted = { amount: number; isFirst: boolean; now: number }
 

@@ -140,7 +140,7 @@ const ASK: Script = {
     if room.closedUntil > now then return room.closedUntil - now end
     if ask.concurrent > 0 and places + ask.atWork > ask.concurrent then return 250 end
     if room.isProbe then return 0 end
-    local turn = room.pools[1].counted / MINUTE * 1000
+    local turn = room.pools[1].counted / MINUTE * 1000 / (weights + math.max(ask.weight, 1))
     local ms = math.max(fitsIn(room.pools[1], ask.next[1]), fitsIn(room.pools[2], ask.next[2]))
     for _, each in ipairs(waiting) do
       if not ask.isFirst and turn > 0 and each.served < member.served - turn then ms = math.max(ms, 50) end
