@@ -80,11 +80,7 @@ function RouteRow({ role, routing, instances, found }: RouteRowProps) {
         </td>
       </tr>
       {route && role !== 'transcription' && (
-        <tr>
-          <td class="whole" colSpan={3}>
-            <SecondModel role={role} route={route} instances={instances} found={found} onChange={change} />
-          </td>
-        </tr>
+        <SecondModel role={role} route={route} instances={instances} found={found} onChange={change} />
       )}
     </>
   )
@@ -112,46 +108,58 @@ type SecondModelProps = Omit<RouteRowProps, 'routing'> & { route: Route; onChang
 function SecondModel({ role, route, instances, found, onChange }: SecondModelProps) {
   const { fallback_instance: second = '', fallback_model: model = '', strategy = 'order', hedge = false } = route
   return (
-    <details open={second !== '' || hedge}>
-      <summary>Second model of {role}, and late answers</summary>
-      <div class="form-grid">
-        <ProviderField
-          label={`Second provider of ${role}`}
-          none="none"
-          value={second}
-          instances={instances}
-          onChange={(name) => onChange({ fallback_instance: name, fallback_model: '' })}
-        />
-        {second !== '' && (
-          <ModelField
-            label={`Second model of ${role}`}
-            value={model}
-            models={found[second] ?? []}
-            onChange={(name) => onChange({ fallback_model: name })}
-          />
-        )}
-      </div>
-      {second !== '' &&
-        (Object.keys(STRATEGIES) as (keyof typeof STRATEGIES)[]).map((each) => (
+    <tr>
+      <td class="whole" colSpan={3}>
+        <details open={second !== '' || hedge}>
+          <summary>Second model of {role}, and late answers</summary>
+          <div class="form-grid">
+            <ProviderField
+              label={`Second provider of ${role}`}
+              none="none"
+              value={second}
+              instances={instances}
+              onChange={(name) => onChange({ fallback_instance: name, fallback_model: '' })}
+            />
+            {second !== '' && (
+              <ModelField
+                label={`Second model of ${role}`}
+                value={model}
+                models={found[second] ?? []}
+                onChange={(name) => onChange({ fallback_model: name })}
+              />
+            )}
+          </div>
+          {second !== '' && <OrderField role={role} value={strategy} onChange={onChange} />}
           <Choice
-            key={each}
-            type="radio"
-            name={`strategy of ${role}`}
-            isOn={strategy === each}
-            text={STRATEGIES[each]}
-            onChange={() => onChange({ strategy: each })}
+            type="checkbox"
+            name={`hedge of ${role}`}
+            isOn={hedge}
+            text={HEDGE}
+            onChange={() => onChange({ hedge: !hedge })}
           />
-        ))}
-      <Choice
-        type="checkbox"
-        name={`hedge of ${role}`}
-        isOn={hedge}
-        text={HEDGE}
-        onChange={() => onChange({ hedge: !hedge })}
-      />
-    </details>
+        </details>
+      </td>
+    </tr>
   )
 }
+
+type Strategy = keyof typeof STRATEGIES
+type OrderFieldProps = { role: Role; value: Strategy; onChange(changes: Partial<Route>): void }
+
+const OrderField = ({ role, value, onChange }: OrderFieldProps) => (
+  <>
+    {(Object.keys(STRATEGIES) as Strategy[]).map((strategy) => (
+      <Choice
+        key={strategy}
+        type="radio"
+        name={`strategy of ${role}`}
+        isOn={value === strategy}
+        text={STRATEGIES[strategy]}
+        onChange={() => onChange({ strategy })}
+      />
+    ))}
+  </>
+)
 
 const HEDGE: readonly [name: string, meaning: string] = [
   'Ask twice when it is late',
