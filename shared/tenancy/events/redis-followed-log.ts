@@ -8,7 +8,7 @@ import { keyOf, READ } from './redis-scripts.ts'
 
 type Link = Pick<RedisLink, 'run' | 'subscribeToScripts' | 'unsubscribeFromScripts'>
 
-/** A message that was lost is noticed with the next one, or after this time. */
+/** A message that was lost is noticed with the next one, or after this time; and a read that failed is repeated. */
 const CHECK_MS = 5_000
 
 /** A tenant's log as a process with readers follows it. */
@@ -31,9 +31,12 @@ export class FollowedLog {
   static async open(tenant: TenantId, link: Link, checkMs = CHECK_MS): Promise<FollowedLog> {
     const followed = new FollowedLog(tenant, link)
     await link.subscribeToScripts(keyOf(tenant), (message) => followed.#take(message.toString())).catch(asUnavailable)
-    const { newest } = await followed.#readStream(START, 1)
+    const { newest } = await followed.#readStream(START, 1).catch((cause: unknown) => {
+      followed.close()
+      throw cause
+    })
     if (isSame(followed.#recent.end, START)) followed.#recent.skipTo(newest)
-    followed.#timer = setInterval(() => void followed.#catchUp(), checkMs).unref()
+    followed.#timer = setInterval(() => void followed.#check(), checkMs).unref()
     return followed
   }
 
@@ -78,6 +81,12 @@ export class FollowedLog {
 
   #notify(): void {
     for (const listener of this.#listeners) listener()
+  }
+
+  /** All readers read again, since a reader whose read has failed waits for the next notice. */
+  async #check(): Promise<void> {
+    await this.#catchUp()
+    this.#notify()
   }
 
   /** Reads what the messages have not brought. A failure does not matter: it is tried again with the next check. */

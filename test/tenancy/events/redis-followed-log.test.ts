@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import { AppError } from '../../../shared/kernel/errors.ts'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
-import { idOf } from '../../../shared/tenancy/events/event-text.ts'
+import { EventStream } from '../../../shared/tenancy/events/event-stream.ts'
+import { idOf, loggedEvent } from '../../../shared/tenancy/events/event-text.ts'
 import type { EventPosition } from '../../../shared/tenancy/events/port.ts'
 import { FollowedLog } from '../../../shared/tenancy/events/redis-followed-log.ts'
 import { until } from '../../support/until.ts'
@@ -12,7 +13,7 @@ const stored = (n: number) => `run.started {"n":${n}}`
 
 /** A followed log in front of a fake stream of Redis, which holds the events of these numbers. */
 async function setUp(numbers: number[] = [], checkMs = 60_000) {
-  const stream = { numbers, generation: GENERATION, isAway: false }
+  const stream = { numbers, generation: GENERATION, isAway: false, refused: 0 }
   let deliver: (message: Buffer) => void = () => {}
   const unsubscribed: string[] = []
   const log = await FollowedLog.open(
@@ -21,6 +22,7 @@ async function setUp(numbers: number[] = [], checkMs = 60_000) {
       subscribeToScripts: async (_channel, onMessage) => void (deliver = onMessage),
       unsubscribeFromScripts: async (channel) => void unsubscribed.push(channel),
       run: async (_script, _keys, [from, count]) => {
+        if (stream.isAway) stream.refused++
         if (stream.isAway) throw new AppError('unavailable', 'away')
         const ids = stream.numbers.map((n) => [idOf(at(n, stream.generation)), n] as const)
         if (ids.length === 0) return []
@@ -78,6 +80,20 @@ describe('a tenant’s log as a process follows it', () => {
     stream.isAway = false
     await until(() => watch.newest.n === 2, { what: 'the event whose message was lost' })
     watch.close()
+  })
+
+  it('a reader that came back while Redis was away gets what it lacks, also when no further event comes', async () => {
+    const { log, stream } = await setUp([1, 2], 2)
+    stream.isAway = true
+    const events = new EventStream(
+      log.open(() => {}),
+      { after: at(1) },
+    )
+    const next = events.next()
+    await until(() => stream.refused > 0, { what: 'the read that Redis refuses' })
+    stream.isAway = false
+    expect((await next).value).to.include({ text: loggedEvent(at(2), stored(2)).frame })
+    await events.return()
   })
 
   it('goes on in a later generation, and tells a reader of an earlier one that its events are gone', async () => {

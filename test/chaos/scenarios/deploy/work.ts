@@ -158,7 +158,10 @@ export async function backgroundRun(world: World, random: Random, prompt: string
   })
   const { run_id: runId = '' } = (body ?? {}) as { run_id?: string }
   const isOver = (state: string) => state !== 'running' && state !== 'waiting'
-  const end = status < 300 ? await untilEnd(world, { path: `/runs/${runId}`, random, isOver }) : `refused ${status}`
+  const end =
+    status < 300
+      ? await untilEnd(world, { path: `/runs/${runId}`, random, isOver })
+      : `refused ${status} ${codeOf(body)}`
   return { what: `background run ${runId}`, end, pauseMs: 0 }
 }
 
@@ -170,7 +173,10 @@ export async function plan(world: World, random: Random, prompt: string): Promis
   const { status, body } = await world.ask(random.pick(world.gateways), { path: '/plans/submit', body: { steps } })
   const { id = '' } = (body ?? {}) as { id?: string }
   const isOver = (state: string) => state !== 'running' && state !== 'queued'
-  const end = status === 202 ? await untilEnd(world, { path: `/plans/${id}`, random, isOver }) : `refused ${status}`
+  const end =
+    status === 202
+      ? await untilEnd(world, { path: `/plans/${id}`, random, isOver })
+      : `refused ${status} ${codeOf(body)}`
   return { what: `plan ${id}`, end, pauseMs: 0 }
 }
 
@@ -185,3 +191,5 @@ export async function flow(world: World, random: Random, { token, ms }: { token:
       return { what: `flow ${token}`, end: status === 200 ? 'ok' : `${status} ${code}`, pauseMs: 0 }
   }
 }
+
+const codeOf = (body: unknown): string => (body as { code?: string } | undefined)?.code ?? 'without a code'

@@ -50,7 +50,7 @@ const PAIRED_WITHIN_MS = 20_000
 export async function measureRefusals({ form, model, size, random, say }: Measuring): Promise<Guarantee[]> {
   const told = nothingTold()
   const { urlOf } = form
-  await using events = new TenantEvents(urlOf)
+  await using events = await TenantEvents.open(urlOf)
   const clients = await Promise.all(
     Array.from({ length: size.clients }, (_, n) =>
       RefusedClient.open({ n, urlOf, random: random.fork(`${n}`), told, hasPlans: true }),
@@ -133,12 +133,13 @@ type Found = {
 function guaranteesOf(name: string, { told, histories, plans, calls, events }: Found): Guarantee[] {
   const all = [...told.accepted, ...told.plans]
   const accepted = new Set(all.map(({ token }) => token))
+  const planned = new Map(told.plans.map(({ token, id }) => [token, id]))
   const runs = new Set(told.accepted.map(({ run }) => run))
   const known = [...calls].filter(([token]) => token.startsWith(`token-`))
   const wrongCalls = [
     ...known
       .filter(([token, count]) => count !== 1 || !accepted.has(token))
-      .map(([token, count]) => `${token} ${count}`),
+      .map(([token, count]) => `${token} ${planned.get(token) ?? ''} ${count}`),
     ...all.filter(({ token }) => !calls.has(token)).map(({ token }) => `${token} 0`),
   ]
   const undone = told.accepted
