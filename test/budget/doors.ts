@@ -161,7 +161,9 @@ class Recovered implements Door {
 
   async #endOf(product: Engine, id: string): Promise<string | undefined> {
     const { body, text } = await product.call('GET', `/runs/${id}`)
-    return (body as { ended_at?: string | null }).ended_at ? text : undefined
+    if (!(body as { ended_at?: string | null }).ended_at) return undefined
+    if (/budget|"done"/.test(text)) return text
+    return JSON.stringify((await (await product.stream(`/runs/${id}/events`)).all()).at(-1)?.data)
   }
 }
 

@@ -133,7 +133,7 @@ async function burst(
   const used = (await usedTokens(product)) - before
   const refused = ends.filter((text) => /budget|rate_limit_error/.test(text)).length
   const row = { door: door.name, form, started: count, reached: reached(), used, budget, waiting, refused }
-  return { ...row, dearest, otherEnd: ends.find((text) => !/budget|ok|yes/.test(text)) ?? '' }
+  return { ...row, dearest, otherEnd: ends.find((text) => !/budget|done|ok|yes/.test(text)) ?? '' }
 }
 
 /** The request that starts the sub-agents is not held. */
