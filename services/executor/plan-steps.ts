@@ -11,6 +11,7 @@ import type { Log } from '../../shared/kernel/log.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import { inSpan } from '../../shared/kernel/trace.ts'
 import { titleOf } from '../../shared/reading/title.ts'
+import type { PlanRecord } from '../../shared/work/plans/port.ts'
 import { STEP_SYSTEM_PROMPT, stepPrompt } from '../../shared/work/plans/step-output.ts'
 import type { RunStep, StepResult } from '../../shared/work/plans/step-runs.ts'
 import { TooMuch } from '../../shared/work/runs/kept/scan.ts'
@@ -36,9 +37,10 @@ export type PlanStepsDeps = {
 /** Returns the function that runs the steps of a plan: each is a run of the engine in the plan's folder (D7.3). */
 export const createPlanSteps =
   (deps: PlanStepsDeps) =>
-  (tenant: TenantId, planId: string): RunStep =>
+  (tenant: TenantId, plan: CalledFor): RunStep =>
   async (step, outputs, signal) => {
     await deps.models.load(tenant)
+    const { plan_id: planId } = plan
     const task = { prompt: stepPrompt(step, outputs), systemPrompt: STEP_SYSTEM_PROMPT, maxTurns: deps.maxTurns }
     return inSpan(
       'invoke_agent step',
@@ -55,7 +57,7 @@ export const createPlanSteps =
         })
         const { tools } = deps
         const toolBox = recordingActions(tools.toolBox, () => step.beforeAction())
-        const resources = resourcesOf(tenant, planId, { deps: { ...deps, tools: { ...tools, toolBox } }, signal })
+        const resources = resourcesOf(tenant, plan, { deps: { ...deps, tools: { ...tools, toolBox } }, signal })
         const onBug = (cause: unknown) => deps.log.error('a step failed by a bug', { run_id: step.run_id, cause })
         const files = (step.attachments ?? []).map(({ file_id: id }) => id)
         const find = () => deps.files.attached(tenant, files, () => '/attachments')
@@ -73,18 +75,22 @@ export const createPlanSteps =
 
 const STEP_SPAN = { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'step' }
 
+type CalledFor = Pick<PlanRecord, 'plan_id' | 'priority' | 'deadline_at'>
 type StepResources = Omit<RunResources, 'permissions'>
 
 function resourcesOf(
   tenant: TenantId,
-  planId: string,
+  { plan_id: planId, priority = 'batch', deadline_at }: CalledFor,
   { deps, signal }: { deps: PlanStepsDeps; signal: AbortSignal },
 ): StepResources {
   const { models, tools, workspaces, files, log } = deps
   const { kept } = workspaces
   const runId = planRunId(planId)
   return {
-    models: calledBy(models.modelsFor(tenant, undefined, 'plan'), { priority: 'batch' }),
+    models: calledBy(models.modelsFor(tenant, undefined, 'plan'), {
+      priority,
+      ...(deadline_at !== undefined && { deadlineMs: Date.parse(deadline_at) }),
+    }),
     tools: {
       ...tools,
       services: {},

@@ -5,6 +5,7 @@ import { succeed, type Tool, type ToolBox, type ToolContext } from '../../shared
 import { recordingActions } from '../../shared/agent/tools/recording-actions.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
 import { DEFAULT_TENANT as TENANT } from '../../shared/kernel/tenant.ts'
+import type { PlanRecord } from '../../shared/work/plans/port.ts'
 import type { StepRun } from '../../shared/work/plans/step-runs.ts'
 import { createServerModels } from '../../shared/work/runs/models.ts'
 import type { RunFacts } from '../../shared/work/runs/records/record.ts'
@@ -18,7 +19,7 @@ const STEP: StepRun = { id: 'write', prompt: '/say hello', run_id: 'run_1', befo
 const PLAN = `plan_${'0'.repeat(32)}`
 
 describe('the steps of a plan', () => {
-  function setUp(changes: Partial<PlanStepsDeps> = {}) {
+  function setUp(changes: Partial<PlanStepsDeps> = {}, plan: Partial<PlanRecord> = {}) {
     const reported: RunFacts[] = []
     const noted: [string, boolean][] = []
     const runStep = createPlanSteps({
@@ -36,7 +37,7 @@ describe('the steps of a plan', () => {
       },
       log: SILENT_LOG,
       ...changes,
-    })(TENANT, PLAN)
+    })(TENANT, { plan_id: PLAN, ...plan })
     return { runStep, reported, noted }
   }
   const never = new AbortController().signal
@@ -57,6 +58,21 @@ describe('the steps of a plan', () => {
     expect(reported[0]).to.deep.include({ run_id: 'run_1', kind: 'step', plan_id: PLAN, step_id: 'write' })
     expect(noted.at(-1)).to.deep.equal(['done', true])
     expect(noted.filter(([, isLast]) => isLast)).to.have.length(1)
+  })
+
+  it('D54.7: its model calls have the priority of its plan, `batch` unless it says, and wait until its deadline', async () => {
+    const callers: unknown[] = []
+    const models = modelOf(async function* ({ caller }) {
+      callers.push(caller)
+      yield* []
+    })
+    const deadline_at = '2026-11-30T10:00:00.000Z'
+    for (const plan of [{}, { priority: 'interactive' as const, deadline_at }])
+      await setUp({ models }, plan).runStep(STEP, new Map(), never)
+    expect(callers).to.deep.equal([
+      { priority: 'batch' },
+      { priority: 'interactive', deadlineMs: Date.parse(deadline_at) },
+    ])
   })
 
   it('D7.3: the agent reads the outputs of the steps before', async () => {

@@ -20,6 +20,8 @@ export function defineFlows(command: Command, cli: Cli): void {
     .option('-d, --input <json>', 'the input: JSON, or @FILE, or @- for stdin', '{}')
     .option('-m, --model <model>', 'the model')
     .option('--version <n>', 'a version that was published once', wholeNumber)
+    .option('--wait <secs>', 'wait so long for a place where too many runs are at work', wholeNumber)
+    .option('--priority <priority>', 'interactive, normal or batch')
     .option('--key <key>', 'the same key starts one run')
     .option('--json', 'print one event a line, and as the last line the result')
     .action((name: string, options: RunFlowOptions) => runFlow(name, options, cli))

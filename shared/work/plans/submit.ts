@@ -13,10 +13,10 @@ import type { JobQueue } from '../queue/port.ts'
 import { planProblem } from './plan.ts'
 import type { PlanRecord, Plans } from './port.ts'
 import { assertRepeatable, retryOf } from './retry.ts'
-import { newPlan } from './transitions.ts'
+import { type NewPlan, newPlan } from './transitions.ts'
 
 /** Body of `POST /plans/submit` (D7.1), checked against its schema. */
-export type PlanRequest = Plan & { timeout_secs?: number }
+export type PlanRequest = Plan & Pick<NewPlan, 'timeout_secs' | 'deadline_hours' | 'priority' | 'wait_secs'>
 
 export type SubmitDeps = {
   plans: Pick<Plans, 'create' | 'get' | 'takeBack'>
@@ -164,12 +164,16 @@ async function reserve(
 }
 
 /** The known fields of a plan (D2.4). Throws `invalid_request` unless it can be carried out; `at` is the pointer of the plan in the body. */
-export function checkedPlan({ title, steps, parallel, timeout_secs }: PlanRequest, at = ''): PlanRequest {
+export function checkedPlan({ title, steps, parallel, ...times }: PlanRequest, at = ''): PlanRequest {
+  const { timeout_secs, deadline_hours, wait_secs, priority } = times
   const plan: PlanRequest = {
     ...(title !== undefined && { title }),
     steps: steps.map(knownStep),
     ...(parallel !== undefined && { parallel }),
     ...(timeout_secs !== undefined && { timeout_secs }),
+    ...(deadline_hours !== undefined && { deadline_hours }),
+    ...(wait_secs !== undefined && { wait_secs }),
+    ...(priority && { priority }),
   }
   const problem = planProblem(plan)
   if (problem) throw invalidRequest(problem.message, { param: at + problem.path })

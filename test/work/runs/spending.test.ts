@@ -136,7 +136,7 @@ describe('what the budget shows of a run, however it ends', () => {
           reporter,
           log: SILENT_LOG,
         },
-      })(TENANT, `plan_${'0'.repeat(32)}`)
+      })(TENANT, { plan_id: `plan_${'0'.repeat(32)}` })
       const step = { id: 'write', prompt: 'write', run_id: 'run_1', beforeAction: async () => {} }
       const { spent = {} } = await runStep(step, new Map(), on.caller.signal)
       await on.settled()
