@@ -164,6 +164,37 @@ describe('every page of the console', function () {
     await page.getByRole('alert').getByText(/365/).waitFor()
   })
 
+  it('D56: the second model of a role, which of the two is called first, and a second request are fields of the routing', async () => {
+    const routing = async () => {
+      const { body } = await pages.product.call('GET', '/config/engine')
+      return (body as { routing: Record<string, object> }).routing['plan']
+    }
+    const { model } = pages.product
+    await pages.product.call('PUT', '/config/instances/second', { type: 'openai-compatible', url: model.url })
+    await page.goto(pages.at('/settings?tab=routing'))
+    const field = (label: string) => page.getByLabel(label, { exact: true })
+    await field('Provider of plan').selectOption('second')
+    await field('Model of plan').fill('one')
+    await page.getByText('Second model of plan, and late answers').click()
+    await field('Second provider of plan').selectOption('second')
+    await field('Second model of plan').fill('two')
+    await page.getByRole('radio', { name: /The one for which fewer calls wait/ }).check()
+    await page.getByRole('checkbox', { name: /a second request goes out/ }).check()
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    const route = { instance: 'second', model: 'one', fallback_instance: 'second', fallback_model: 'two' }
+    await until(async () => (await routing()) !== undefined, { what: 'the routing to be saved' })
+    expect(await routing()).to.deep.equal({ ...route, strategy: 'least_waiting', hedge: true })
+    await page.reload()
+    expect(await page.getByRole('radio', { name: /fewer calls wait/ }).isChecked()).to.equal(true)
+    await field('Second provider of plan').selectOption('')
+    expect(await page.getByRole('radio').count()).to.equal(0)
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    await until(async () => !Object.hasOwn((await routing()) ?? {}, 'strategy'), {
+      what: 'the order to go with the second model',
+    })
+    expect(await routing()).to.deep.equal({ instance: 'second', model: 'one', hedge: true })
+  })
+
   it('usage has a bar for each of seven days (UTC), its figure beside the week before, a budget, and leads to its runs', async () => {
     await pages.product.call('PUT', '/config/limits', { usd_per_day: 3 })
     const usage = await pages.open('/usage?measure=cost', { timezoneId: 'Pacific/Kiritimati' })
