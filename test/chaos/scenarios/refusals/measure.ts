@@ -133,12 +133,13 @@ type Found = {
 function guaranteesOf(name: string, { told, histories, plans, calls, events }: Found): Guarantee[] {
   const all = [...told.accepted, ...told.plans]
   const accepted = new Set(all.map(({ token }) => token))
+  const planned = new Map(told.plans.map(({ token, id }) => [token, id]))
   const runs = new Set(told.accepted.map(({ run }) => run))
   const known = [...calls].filter(([token]) => token.startsWith(`token-`))
   const wrongCalls = [
     ...known
       .filter(([token, count]) => count !== 1 || !accepted.has(token))
-      .map(([token, count]) => `${token} ${count}`),
+      .map(([token, count]) => `${token} ${planned.get(token) ?? ''} ${count}`),
     ...all.filter(({ token }) => !calls.has(token)).map(({ token }) => `${token} 0`),
   ]
   const undone = told.accepted

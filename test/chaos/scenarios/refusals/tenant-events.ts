@@ -3,7 +3,7 @@ import { readBlock } from '../../../support/sse-blocks.ts'
 
 const AGAIN_MS = 200
 
-/** The runs that `GET /events` has told of. A reader that is cut comes back where it was. */
+/** The runs that `GET /events` has told of, but for those that began before it was open. A reader that is cut comes back where it was. */
 export class TenantEvents implements AsyncDisposable {
   readonly started = new Set<string>()
   readonly ended = new Set<string>()
@@ -16,6 +16,7 @@ export class TenantEvents implements AsyncDisposable {
   readonly #opened = Promise.withResolvers<void>()
   readonly #reading: Promise<void>
   #lastId = ''
+  #openedAt = '9'
 
   private constructor(urlOf: () => string) {
     this.#urlOf = urlOf
@@ -26,6 +27,7 @@ export class TenantEvents implements AsyncDisposable {
   static async open(urlOf: () => string): Promise<TenantEvents> {
     const events = new TenantEvents(urlOf)
     await events.#opened.promise
+    events.#openedAt = new Date().toISOString()
     return events
   }
 
@@ -71,7 +73,8 @@ export class TenantEvents implements AsyncDisposable {
     const [, run] = /"run_id":"(run_\w+)"/.exec(frame) ?? []
     if (id !== undefined) this.#lastId = id
     if (event === 'reset') this.resets.push(`events before ${id} are lost`)
-    if (run === undefined) return
+    const [, startedAt = ''] = /"started_at":"([^"]+)"/.exec(frame) ?? []
+    if (run === undefined || startedAt < this.#openedAt) return
     if (event === 'run.started') this.started.add(run)
     if (event !== 'run.ended') return
     if (!this.started.has(run)) this.early.push(run)
