@@ -4,6 +4,8 @@ import { itemTraceId, runIdOf } from '../../shared/kernel/ids.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Admission } from '../../shared/tenancy/limits/admission.ts'
+import { turnOf } from '../../shared/tenancy/limits/start-lines.ts'
+import { BATCH_ITEMS } from '../../shared/tenancy/limits/start-order.ts'
 import {
   type Batch,
   type BatchItem,
@@ -20,7 +22,7 @@ import {
 import type { BatchStore } from '../../shared/work/flows/batch/store.ts'
 import { type StartDeps, startExecution } from '../../shared/work/flows/calls/start-execution.ts'
 import type { FlowLibrary } from '../../shared/work/flows/library.ts'
-import type { Dispatch, Dispatches, Flow } from '../../shared/work/flows/port.ts'
+import type { Dispatches, Flow } from '../../shared/work/flows/port.ts'
 import { isEnded } from '../../shared/work/flows/transitions.ts'
 import type { Job, JobEnd, JobQueue } from '../../shared/work/queue/port.ts'
 import type { Runs } from '../../shared/work/runs/runs.ts'
@@ -38,6 +40,8 @@ export type BatchJobsDeps = Omit<StartDeps, 'queue' | 'executors' | 'admission'>
   /** Left out: all calls go to the live API. */
   waves?: Pick<BatchWaves, 'advance'>
   runs: Pick<Runs, 'get'>
+  /** Tells that a batch has ended. */
+  tell: TellBatch
   /** Aborted when this process shuts down: chunks are given back. */
   draining: AbortSignal
   log: Log
@@ -47,7 +51,7 @@ export type BatchJobsDeps = Omit<StartDeps, 'queue' | 'executors' | 'admission'>
 export const ITEMS_AT_ONCE = 8
 /** How often ends are stored, and a cancel is looked for. */
 const LOOK_EVERY_MS = 1_000
-/** The longest wait until a tenant's limit is asked again. */
+/** The pause before a place is asked for again where the line is full, or cannot be reached. */
 const WAIT_MS = 5_000
 
 /**
@@ -78,7 +82,7 @@ export class BatchJobs {
   }
 
   async #settle(tenant: TenantId, id: string, leaving: AbortSignal): Promise<Settled> {
-    const { batches, now } = this.#deps
+    const { batches, now, tell } = this.#deps
     const { batchId, chunk: number } = chunkOfJob(id)
     const batch = await batches.get(tenant, batchId)
     const chunk = batch && (await batches.chunk(tenant, batchId, number))
@@ -87,7 +91,7 @@ export class BatchJobs {
     const { ends, isParked } = hasEnded(chunk) ? ended : await this.#run(tenant, { batch, chunk, leaving })
     if (isParked) return { end: undefined } // It is queued again when the vendor may have news (`reconcileBatches`).
     if (!hasEnded({ ends })) return leaving.aborted ? { end: { again: true } } : undefined
-    await batches.settle(tenant, batchId, now())
+    await batches.settle(tenant, batchId, { at: now(), tell })
     return { end: undefined }
   }
 
@@ -137,6 +141,8 @@ class ChunkWork {
   readonly #stopped = new AbortController()
   /** The executions under way. */
   readonly #atWork = new Set<string>()
+  /** The last item that asks for a place: one of a chunk waits in the line at a time, and the others behind it. */
+  #asking: Promise<unknown> = Promise.resolve()
 
   constructor(tenant: TenantId, parts: Parts) {
     this.#tenant = tenant
@@ -169,26 +175,31 @@ class ChunkWork {
 
   /** Runs an item, or waits for the end of one that was begun. `undefined`: it does not begin here. */
   async #end(number: number, item: BatchItem): Promise<ItemEnd | undefined> {
-    const { batch, leaving, deps, definition } = this.#parts
+    const { batch, chunk, deps, definition, advanced } = this.#parts
     const traceId = itemTraceId(batch.batch_id, number)
-    const begun = await deps.dispatches.get(this.#tenant, traceId)
-    if (begun) return this.#follow(begun)
-    if (this.#stopped.signal.aborted) return ['cancelled', ...NOTHING_USED]
-    if (deps.now().getTime() >= Date.parse(batch.deadline_at)) return ['expired', ...NOTHING_USED]
-    if (!definition) return ['error', ...NOTHING_USED] // The flow was deleted meanwhile.
-    if (leaving.aborted || !(await this.#admitted(traceId))) return undefined
+    const begun = advanced?.unbegun.has(number - chunk.first)
+      ? undefined
+      : await deps.dispatches.get(this.#tenant, traceId)
+    if (begun) return isEnded(begun) ? endOf(begun) : this.#follow(traceId)
+    const isStopped = () => this.#stopped.signal.aborted
+    if (!definition && !isStopped()) return ['error', ...NOTHING_USED] // The flow was deleted meanwhile.
+    const asked = this.#asking.then(() => this.#turn(traceId))
+    this.#asking = asked.catch(() => {})
+    const turn = await asked
+    if ((turn !== 'placed' || !definition) && isStopped()) return ['cancelled', ...NOTHING_USED]
+    if (turn === 'left' || !definition) return undefined
+    if (turn === 'late') return ['expired', ...NOTHING_USED]
     const refusal = await this.#start(traceId, { item, definition })
-    const started = await deps.dispatches.get(this.#tenant, traceId)
-    if (started) return this.#follow(started)
+    if (refusal === undefined) return this.#follow(traceId)
+    const refused = await deps.dispatches.get(this.#tenant, traceId)
+    if (refused) return isEnded(refused) ? endOf(refused) : this.#follow(traceId)
     if (hasKind(refusal, 'unavailable')) throw refusal
-    return refusal === undefined ? undefined : ['rejected', ...NOTHING_USED] // It is longer than the store takes.
+    return ['rejected', ...NOTHING_USED] // It is longer than the store takes.
   }
 
-  async #follow(dispatch: Dispatch): Promise<ItemEnd | undefined> {
+  async #follow(id: string): Promise<ItemEnd | undefined> {
     const { advanced, deps } = this.#parts
     const { flows, dispatches } = deps
-    if (isEnded(dispatch)) return endOf(dispatch)
-    const { trace_id: id } = dispatch
     if (advanced) flows.answers.set(id, advanced.answers)
     this.#atWork.add(id)
     if (this.#stopped.signal.aborted) this.#cancelRun(id)
@@ -205,35 +216,41 @@ class ChunkWork {
     const execution = {
       ...({ kind: 'batch', subject: batch.subject, idempotencyKey: batch.batch_id } as const),
       flow: { ...batch.flow, definition },
-      request: { ...batch.request, input: item.input },
+      request: { ...batch.request, input: item.input, priority: 'batch' as const },
     }
-    const admission = { admit: () => undefined, release: deps.admission.release.bind(deps.admission) }
+    const place = this.#placeOf(traceId)
+    const admission = { admit: () => undefined, release: () => deps.admission.release(place) }
     const starting = { ...deps, admission, queue: NO_QUEUE, executors: THIS_ONE }
     try {
       await startExecution(this.#tenant, traceId, { execution, deps: starting })
       return undefined
     } catch (cause) {
-      deps.admission.release({ tenant: this.#tenant, runId: runIdOf(traceId) })
+      admission.release()
       return cause
     }
   }
 
-  /** Waits until the tenant's limit of concurrent runs has room. Returns whether the item may begin; its budget is asked by its first model call. */
-  async #admitted(traceId: string): Promise<boolean> {
-    const { leaving, deps } = this.#parts
+  /** Waits in the line of its tenant for a place, until its deadline (D55.2). The budget of an item is asked by its first model call. */
+  async #turn(traceId: string): Promise<'placed' | 'late' | 'left'> {
+    const { batch, leaving, deps } = this.#parts
     const signal = AbortSignal.any([leaving, this.#stopped.signal])
     for (;;) {
+      const waitSecs = (Date.parse(batch.deadline_at) - deps.now().getTime()) / 1_000
+      if (signal.aborted || waitSecs <= 0) return signal.aborted ? 'left' : 'late'
       try {
-        await deps.admission.admit({ tenant: this.#tenant, runId: runIdOf(traceId) })
-        return true
+        const wait = await deps.admission.admit({ ...this.#placeOf(traceId), priority: 'batch', waitSecs })
+        return wait ? await turnOf(wait, signal) : 'placed'
       } catch (cause) {
         const { kind, code, retryAfterSecs = 1 } = toAppError(cause)
-        if (code === 'budget_exhausted') return true
+        if (code === 'budget_exhausted') return 'placed'
         if (kind !== 'rate_limit' && kind !== 'unavailable') throw cause
         await sleep(Math.min(WAIT_MS, 1_000 * retryAfterSecs), undefined, { signal }).catch(() => {})
-        if (signal.aborted) return false
       }
     }
+  }
+
+  #placeOf(traceId: string) {
+    return { tenant: this.#tenant, runId: runIdOf(traceId), customer: BATCH_ITEMS }
   }
 
   #cancelRun(traceId: string): void {
@@ -247,17 +264,24 @@ class ChunkWork {
 const NO_QUEUE = { add: async () => {} }
 const THIS_ONE = { hasAny: () => true, isAlive: async () => true }
 
-export type ReconcileDeps = { batches: BatchStore; queue: Pick<JobQueue, 'add' | 'missing'>; now: () => Date }
+type TellBatch = (tenant: TenantId, batch: Batch) => Promise<void>
+
+export type ReconcileDeps = {
+  batches: BatchStore
+  queue: Pick<JobQueue, 'add' | 'missing'>
+  tell: TellBatch
+  now: () => Date
+}
 
 /**
  * Queues the chunks of batches that have not ended and have lost their jobs, and ends batches whose last process died before it could. Throws `unavailable`
  * when the store or the queue does not answer.
  */
-export async function reconcileBatches({ batches, queue, now }: ReconcileDeps): Promise<void> {
+export async function reconcileBatches({ batches, queue, tell, now }: ReconcileDeps): Promise<void> {
   let page = await batches.open(undefined)
   for (; page.length > 0; page = await batches.open(page.at(-1)?.batch_id)) {
     for (const { batch_id: id, owner: tenant } of page) {
-      if (await batches.settle(tenant, id, now())) continue
+      if (await batches.settle(tenant, id, { at: now(), tell })) continue
       const batch = await batches.get(tenant, id)
       if (!batch) continue // It is being created.
       const nowMs = batch.status === 'running' ? now().getTime() : Number.POSITIVE_INFINITY

@@ -4,6 +4,7 @@ import {
   GOES_LIVE,
   type VendorBatches,
 } from '../../shared/agent/providers/batch/port.ts'
+import { createKeyedQueue } from '../../shared/kernel/async/keyed-queue.ts'
 import { hasKind } from '../../shared/kernel/errors.ts'
 import { itemTraceId } from '../../shared/kernel/ids.ts'
 import type { Log } from '../../shared/kernel/log.ts'
@@ -28,10 +29,16 @@ export type WavesDeps = {
 
 export type ChunkOfBatch = { batch: Batch; chunk: NewChunk; definition: Flow['definition'] }
 
-/** `waiting`: the places of items whose next calls have no answer yet. `lookAtMs`: when the vendor may have news. */
-export type Advanced = { answers: ReadonlyMap<string, BatchAnswer>; waiting: ReadonlySet<number>; lookAtMs: number }
+/** `waiting`: the places of items whose next calls have no answer yet, `unbegun`: of those that are known not to have begun. `lookAtMs`: when the vendor may have news. */
+export type Advanced = {
+  answers: ReadonlyMap<string, BatchAnswer>
+  waiting: ReadonlySet<number>
+  unbegun: ReadonlySet<number>
+  lookAtMs: number
+}
 
-const ALL_READY = { waiting: new Set<number>(), lookAtMs: 0 }
+const NO_ITEMS: ReadonlySet<number> = new Set()
+const ALL_READY = { waiting: NO_ITEMS, unbegun: NO_ITEMS, lookAtMs: 0 }
 /** How long the process that submits a wave has for it. */
 const SUBMIT_MS = 90_000
 /** The pauses between two looks at a vendor: a part of how long the wave has been there. */
@@ -48,6 +55,8 @@ const isPassing = ({ status }: BatchAnswer): boolean => status === 429 || status
  */
 export class BatchWaves {
   readonly #deps: WavesDeps
+  /** One chunk of a tenant is rehearsed at a time, which takes CPU: so the first ones are at the vendor soon, whatever becomes of this process then. */
+  readonly #rehearsals = createKeyedQueue()
 
   constructor(deps: WavesDeps) {
     this.#deps = deps
@@ -66,12 +75,14 @@ export class BatchWaves {
       if (vendor && wave) await this.#cancel(vendor, wave)
       return { answers: await batches.answers(tenant, chunk), ...ALL_READY }
     }
+    const unbegun = new Set(await this.#unbegun(tenant, chunk))
     for (let number = waves.length; ; number++) {
       if (wave) wave = await this.#look(tenant, { of, wave, vendor, isLast })
       const answers = await batches.answers(tenant, chunk)
-      if (wave) return { answers, waiting: new Set(await this.#open(tenant, chunk)), lookAtMs: this.#nextLook(wave) }
-      const calls = isLast ? [] : await this.#rehearse(tenant, of, answers)
-      if (calls.length === 0) return { answers, ...ALL_READY }
+      if (wave) return { answers, waiting: unbegun, unbegun, lookAtMs: this.#nextLook(wave) }
+      const rehearse = () => this.#rehearse(tenant, of, { answers, unbegun })
+      const calls = isLast ? [] : await this.#rehearsals.run(tenant, rehearse)
+      if (calls.length === 0) return { answers, ...ALL_READY, unbegun }
       wave = await this.#submit(tenant, { of, vendor, calls, number })
     }
   }
@@ -111,13 +122,17 @@ export class BatchWaves {
   }
 
   /** The next calls of the items that have not begun. All of a wave are of one model. */
-  async #rehearse(tenant: TenantId, { batch, chunk, definition }: ChunkOfBatch, answers: Advanced['answers']) {
+  async #rehearse(
+    tenant: TenantId,
+    { batch, chunk, definition }: ChunkOfBatch,
+    { answers, unbegun }: Pick<Advanced, 'answers' | 'unbegun'>,
+  ) {
     const { flows, checkers } = this.#deps
     const { batch_id, flow, model, vendor_instance } = batch
     const calls: BatchCall[] = []
     // A failure of the vendor's batch is no reason to call another provider.
     const call = { flow, route: { instance: vendor_instance ?? '', model }, fallback: null }
-    for (const i of await this.#open(tenant, chunk)) {
+    for (const i of unbegun) {
       const { input } = chunk.items[i] ?? { input: {} }
       const isRefused = await checkInput(definition, { input }, checkers.of(tenant)).then(
         () => false,
@@ -131,12 +146,12 @@ export class BatchWaves {
   }
 
   /** The places of the items that have not begun. */
-  async #open(tenant: TenantId, { batch_id, first, ends }: NewChunk): Promise<number[]> {
-    const open: number[] = []
+  async #unbegun(tenant: TenantId, { batch_id, first, ends }: NewChunk): Promise<number[]> {
+    const unbegun: number[] = []
     for (const [i, end] of ends.entries()) {
-      if (end === null && !(await this.#deps.dispatches.get(tenant, itemTraceId(batch_id, first + i)))) open.push(i)
+      if (end === null && !(await this.#deps.dispatches.get(tenant, itemTraceId(batch_id, first + i)))) unbegun.push(i)
     }
-    return open
+    return unbegun
   }
 
   /** The wave is stored before it is sent, so that it is sent by one process, and looked for at the vendor by the next. */

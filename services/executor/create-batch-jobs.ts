@@ -5,6 +5,7 @@ import { BatchWaves, type WavesDeps } from './batch-waves.ts'
 import type { Executor } from './executor.ts'
 import type { FlowJobs } from './flow-jobs.ts'
 import type { ExecutorParts } from './open-parts.ts'
+import { tellingBatches } from './publish-ends.ts'
 
 type BatchSettings = Pick<Settings['executor'], 'hasDispatchStore'>
 type BatchParts = ExecutorParts & { executor: Executor; tenantConfig: OpenedTenantConfig; flowJobs: FlowJobs }
@@ -12,15 +13,16 @@ type BatchParts = ExecutorParts & { executor: Executor; tenantConfig: OpenedTena
 /** Opens the jobs that run the items of batches, with the batch endpoints of the tenants' instances. */
 export function createBatchJobs(
   { hasDispatchStore: keepsHistory }: BatchSettings,
-  { flows: parts, store, tenantConfig, executor, flowJobs: flows, log }: BatchParts,
+  { flows: parts, store, tenantConfig, executor, flowJobs: flows, events, log }: BatchParts,
 ): BatchJobs {
-  const { configs, limits } = tenantConfig
+  const { configs, limits, outbox } = tenantConfig
   const { batches, files } = store
   const shared = { ...parts, batches, checkers: parts.schemas, flows, now: () => new Date(), log }
   return new BatchJobs({
     ...{ ...shared, files, configs, keepsHistory },
     waves: new BatchWaves({ ...shared, openVendor: vendorsOf(tenantConfig) }),
     admission: limits.admission,
+    tell: tellingBatches({ events, outbox }),
     runs: executor.runs,
     draining: executor.draining,
   })

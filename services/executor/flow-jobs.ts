@@ -9,6 +9,7 @@ import { runIdOf } from '../../shared/kernel/ids.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Admission } from '../../shared/tenancy/limits/admission.ts'
+import { BATCH_ITEMS } from '../../shared/tenancy/limits/start-order.ts'
 import type { CompileFlow } from '../../shared/work/flows/compile.ts'
 import type { FlowExecution } from '../../shared/work/flows/execute/agents.ts'
 import type { FlowOutcome } from '../../shared/work/flows/execute/execute.ts'
@@ -130,7 +131,7 @@ export class FlowJobs {
     const earlier = reserved > 0 ? { events: [], from: 1, reserved } : undefined
     const identity = { id: runIdOf(dispatch.trace_id), tenant, sessionId: undefined, kind: 'flow' as const, about }
     const run = runs.open({ ...identity, ...(earlier && { earlier }), needsNoReader: isItem })
-    admission.hold({ tenant, runId: run.id }, run.ended)
+    admission.hold({ tenant, runId: run.id, ...(isItem && { customer: BATCH_ITEMS }) }, run.ended)
     announce(run.id)
     await run.execute((_run, signal) => this.#perform(tenant, dispatch, signal))
   }
@@ -176,7 +177,7 @@ export class FlowJobs {
   }
 
   async #prepare(tenant: TenantId, dispatch: Dispatch): Promise<FlowExecution> {
-    const { trace_id: traceId, flow, provider_instance: instance, model, fallback } = dispatch
+    const { trace_id: traceId, flow, provider_instance: instance, model, fallback, priority } = dispatch
     const [input, prepared] = await Promise.all([
       this.#deps.dispatches.input(tenant, traceId),
       this.#prepareFlow(tenant, flow),
@@ -187,7 +188,7 @@ export class FlowJobs {
       isRecovered: numbersBefore(dispatch) > 0,
       beforeAction: actionRecorder(tenant, dispatch, this.#deps.dispatches),
     }
-    const caller = dispatch.kind === 'batch' && { caller: { priority: 'batch' as const } }
+    const caller = priority && { caller: { priority } }
     const answers = this.answers.get(traceId)
     const answered = answers && { answers: { traceId, answers } }
     return { traceId, ...prepared, input, route, fallback, ...recording, ...caller, ...answered }

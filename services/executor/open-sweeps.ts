@@ -8,8 +8,9 @@ import { createAbsence } from '../../shared/work/runs/records/lost-runs.ts'
 import { recordLost } from '../wiring/run-records.ts'
 import { reconcileBatches } from './batch-jobs.ts'
 import type { ExecutorParts, Membership } from './open-parts.ts'
+import { tellingBatches } from './publish-ends.ts'
 
-type Parts = Pick<ExecutorParts, 'flows' | 'store' | 'tenantConfig' | 'queue' | 'fence' | 'log'>
+type Parts = Pick<ExecutorParts, 'flows' | 'store' | 'tenantConfig' | 'events' | 'queue' | 'fence' | 'log'>
 type PlanParts = { schedules: Pick<PlanSchedules, 'restore'> }
 
 const SWEEP_EVERY_MS = 600_000
@@ -46,9 +47,10 @@ function startReconciler({ store, queue, fence, log }: Parts, { executors }: Mem
 }
 
 /** The same for the items of batches. */
-function startBatchReconciler({ store: { batches }, queue, fence, log }: Parts): () => void {
+function startBatchReconciler({ store: { batches }, tenantConfig, events, queue, fence, log }: Parts): () => void {
+  const tell = tellingBatches({ events, outbox: tenantConfig?.outbox })
   const reconcile = async () => {
-    if (fence.isHeld()) await reconcileBatches({ batches, queue, now: () => new Date() })
+    if (fence.isHeld()) await reconcileBatches({ batches, queue, tell, now: () => new Date() })
   }
   const onFailure = (cause: unknown) => log.warn('lost batches could not be queued; it is tried again', { cause })
   return repeat(reconcile, { everyMs: RECONCILE_EVERY_MS, isAtOnce: true, onFailure })

@@ -19,7 +19,7 @@ import { JobRetry, type Settled } from './job-retry.ts'
 export type PlanJobsDeps = {
   runs: Pick<Runs, 'open'>
   plans: Plans
-  stepsOf(tenant: TenantId, planId: string): RunStep
+  stepsOf(tenant: TenantId, plan: PlanRecord): RunStep
   /** Removes the folder of a plan that has ended. */
   removeFolder(tenant: TenantId, planId: string): Promise<void>
   /** Another executor goes on with the plan. */
@@ -129,7 +129,7 @@ export class PlanJobs {
       executor,
       mayWrite: () => isHeld() && epoch() === executor,
       isReplaced: () => epoch() !== executor,
-      runStep: stepsOf(tenant, plan.plan_id),
+      runStep: stepsOf(tenant, plan),
       now: () => new Date(),
       ...signals,
     }

@@ -1,8 +1,10 @@
 import { retryUntil } from '../../shared/kernel/async/retry.ts'
 import type { Log } from '../../shared/kernel/log.ts'
+import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { EventSink } from '../../shared/tenancy/events/port.ts'
 import type { WebhookOutbox } from '../../shared/tenancy/webhooks/outbox.ts'
 import type { WebhookEvent } from '../../shared/tenancy/webhooks/port.ts'
+import type { Batch } from '../../shared/work/flows/batch/batch.ts'
 import type { Dispatch, Dispatches } from '../../shared/work/flows/port.ts'
 import { isEnded as hasFlowEnded } from '../../shared/work/flows/transitions.ts'
 import { isEnded as hasPlanEnded } from '../../shared/work/plans/plan-runs.ts'
@@ -37,12 +39,10 @@ const AGAIN: JobEnd = { again: true }
 
 /** Returns whether the job can end. */
 async function publishEnd(job: Job, deps: PublishDeps): Promise<boolean> {
-  const { events, outbox, draining, log } = deps
+  const { draining, log } = deps
   const publish = async () => {
     const event = await eventOf(job, deps)
-    if (!event) return
-    await outbox?.publish(job.tenant, event)
-    events.append(job.tenant, event)
+    if (event) await tell(job.tenant, event, deps)
   }
   const mayPass = (cause: unknown) => {
     log.debug('the end of a flow or plan cannot be announced at the moment', { job: job.id, cause })
@@ -53,6 +53,19 @@ async function publishEnd(job: Job, deps: PublishDeps): Promise<boolean> {
     () => false,
   )
 }
+
+type Told = Pick<PublishDeps, 'events' | 'outbox'>
+
+async function tell(tenant: TenantId, event: WebhookEvent, { events, outbox }: Told): Promise<void> {
+  await outbox?.publish(tenant, event)
+  events.append(tenant, event)
+}
+
+/** Tells of the end of a batch (D55.5). */
+export const tellingBatches =
+  (told: Told) =>
+  (tenant: TenantId, batch: Batch): Promise<void> =>
+    tell(tenant, batchEnded(batch), told)
 
 async function eventOf({ kind, tenant, id }: Job, deps: PublishDeps): Promise<WebhookEvent | undefined> {
   if (kind === 'plan') {
@@ -69,6 +82,13 @@ const planEnded = ({ plan_id, status, ended_at }: PlanRecord): WebhookEvent => (
   subject: plan_id,
   at: ended_at ?? new Date().toISOString(),
   data: { plan_id, status },
+})
+
+const batchEnded = ({ batch_id, flow, status, ended_at }: Batch): WebhookEvent => ({
+  type: 'batch.ended',
+  subject: batch_id,
+  at: ended_at ?? new Date().toISOString(),
+  data: { batch_id, flow: flow.name, flow_version: flow.version, status },
 })
 
 const flowEnded = ({ trace_id, flow, status, ended_at }: Dispatch): WebhookEvent => ({

@@ -21,6 +21,7 @@ import type { RateLimiter } from '../../shared/tenancy/rate/port.ts'
 import { ModelGate } from '../../shared/tenancy/room/gate.ts'
 import type { Rooms } from '../../shared/tenancy/room/port.ts'
 import { instanceScope, roomOf } from '../../shared/tenancy/room/rooms.ts'
+import { weightOfCustomer } from '../../shared/tenancy/tenant-config/config.ts'
 import type { InspectorDeps } from '../../shared/tenancy/tenant-config/inspector.ts'
 import type { LiveConfigs } from '../../shared/tenancy/tenant-config/live-configs.ts'
 import type { WebhookOutbox } from '../../shared/tenancy/webhooks/outbox.ts'
@@ -62,10 +63,11 @@ export async function openLimits(
   const known = new KnownLimits(configs, ceilings)
   const budgets = new Budgets({ limits: known, store: store.spending, thresholds: announcing(thresholds), log })
   const reservations = new Reservations({ budgets, holds, log })
-  const weightOf = ceilings && ((tenant: TenantId) => ceilings.weightOf(tenant))
+  const weightOf = (tenant: TenantId, customer?: string) =>
+    customer === undefined ? (ceilings?.weightOf(tenant) ?? 1) : weightOfCustomer(known.peek(tenant), customer)
   const gate = new ModelGate({ rooms, weightOf, metrics, log })
   const priceOf = createPrices(modelPrices)
-  const admission = new RunAdmission({ limits: known, budgets, places, log })
+  const admission = new RunAdmission({ limits: known, budgets, places, metrics, log })
   return {
     known,
     requests: new TenantRequests(known, limiter),

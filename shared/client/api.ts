@@ -24,6 +24,7 @@ export type TenantEventName =
   | 'plan.step'
   | 'plan.ended'
   | 'flow.ended'
+  | 'batch.ended'
   | 'flow.changed'
   | 'config.changed'
   | 'budget.threshold'

@@ -101,6 +101,9 @@ export const GAUGES = {
   model_calls_waiting: 'Model calls that wait for their turns at the providers',
   models_resting:
     'Models of instances that this process knows to fail, so that calls with another model pass them over',
+  starts_waiting:
+    'Starts of runs, flows and items of batches that wait at this process for a place among the runs of their tenants',
+  starts_waiting_oldest_seconds: 'Seconds that the oldest of these starts has waited; 0 when none waits',
   sessions: 'Sessions that this process holds',
   queue_jobs: 'Jobs in the queue of the whole cluster, by the kind of work and their state',
   queue_oldest_waiting_seconds:

@@ -1,6 +1,7 @@
 import { invalidRequest } from './errors.ts'
 
-export const DAY_MS = 86_400_000
+export const HOUR_MS = 3_600_000
+export const DAY_MS = 24 * HOUR_MS
 
 /** The last second that was rendered, and its text up to the milliseconds. */
 const rendered = { second: Number.NaN, text: '' }

@@ -27,8 +27,8 @@ export function placesContract(open: () => RunPlaces): void {
     const { place } = await places.take({ tenant, runId }, { tenant: limit, customer: null })
     return place
   }
-  const takeTurn = async (runId: string, customer?: string) => {
-    const { place } = await places.take(placed(runId, customer), { tenant: 9, customer: null }, 'batch')
+  const takeTurn = async (runId: string, customer?: string, weight = 1) => {
+    const { place } = await places.take(placed(runId, customer), { tenant: 9, customer: null, weight }, 'batch')
     return place
   }
   const look = (news: Partial<LineNews>, tenant: TenantId = TENANT) =>
@@ -109,12 +109,12 @@ export function placesContract(open: () => RunPlaces): void {
     expect(starts[0]?.since).to.be.below(before.now - 50_000)
   })
 
-  it('the turns of each customer are counted while it waits, and one that comes later begins with the least of the others', async () => {
+  it('the turns of each customer are counted while it waits, by its weight, and one that comes later begins with the least of the others', async () => {
     await look({ joined: ['run_1', 'run_2', 'run_3', 'run_4'].map((id, at) => start(id, at === 3 ? 'c_2' : 'c_1')) })
-    for (const runId of ['run_1', 'run_2']) await takeTurn(runId, 'c_1')
+    for (const runId of ['run_1', 'run_2']) await takeTurn(runId, 'c_1', 4)
     await takeTurn('run_4', 'c_2')
     const { turnsOf } = await look({ joined: [start('run_5', 'c_2'), start('run_6')] })
-    expect(Object.fromEntries(turnsOf)).to.deep.equal({ c_1: 2, c_2: 2, '': 2 })
+    expect(Object.fromEntries(turnsOf)).to.deep.equal({ c_1: 0.5, c_2: 0.5, '': 0.5 })
   })
 
   it('how long runs take of late is known to all who ask', async () => {

@@ -3,15 +3,17 @@
 import { expect } from 'chai'
 import { BatchJobs, type BatchJobsDeps, reconcileBatches } from '../../services/executor/batch-jobs.ts'
 import { FlowJobs } from '../../services/executor/flow-jobs.ts'
-import { AppError, tooMany } from '../../shared/kernel/errors.ts'
+import { MetricsRegistry } from '../../services/ops/registry.ts'
+import { AppError } from '../../shared/kernel/errors.ts'
 import type { FlowEvent } from '../../shared/kernel/events.ts'
 import { itemTraceId, runIdOf } from '../../shared/kernel/ids.ts'
-import { DEFAULT_TENANT as TENANT } from '../../shared/kernel/tenant.ts'
+import { DEFAULT_TENANT as TENANT, type TenantId } from '../../shared/kernel/tenant.ts'
 import type { ApiType } from '../../shared/platform/api/api-type.ts'
 import { createIdempotency } from '../../shared/platform/store/idempotency.ts'
-import { NO_ADMISSION } from '../../shared/tenancy/limits/admission.ts'
-import { EMPTY_CONFIG } from '../../shared/tenancy/tenant-config/config.ts'
-import { divide, progressOf } from '../../shared/work/flows/batch/batch.ts'
+import { type Admission, NO_ADMISSION, RunAdmission } from '../../shared/tenancy/limits/admission.ts'
+import { MemoryRunPlaces } from '../../shared/tenancy/limits/memory-places.ts'
+import { EMPTY_CONFIG, NO_LIMITS } from '../../shared/tenancy/tenant-config/config.ts'
+import { type Batch, divide, progressOf } from '../../shared/work/flows/batch/batch.ts'
 import { BatchCalls } from '../../shared/work/flows/batch/calls.ts'
 import { BatchStore } from '../../shared/work/flows/batch/store.ts'
 import type { FlowExecution } from '../../shared/work/flows/execute/agents.ts'
@@ -62,8 +64,14 @@ describe('the items of batches', () => {
   const opened = useTestStore()
 
   /** A gateway and an executor. `jobs` is its queue, whose jobs the test hands out. */
-  function open(changes: Partial<BatchJobsDeps> & { execute?: (execution: FlowExecution) => Promise<unknown> } = {}) {
+  function open(
+    changes: Partial<Omit<BatchJobsDeps, 'admission'>> & { admission?: Admission } & {
+      execute?: (execution: FlowExecution) => Promise<unknown>
+    } = {},
+  ) {
     const { execute = async ({ input }) => input, ...more } = changes
+    const told: [string, string][] = []
+    const tell = async (_tenant: TenantId, { batch_id, status }: Batch) => void told.push([batch_id, status])
     const executed: unknown[] = []
     const jobs = new Map<string, Job>()
     const queue = {
@@ -80,7 +88,7 @@ describe('the items of batches', () => {
       { onBug: () => {}, onEvent: () => {}, onForgotten: () => {} },
     )
     const flows = new FlowJobs({
-      ...{ runs, dispatches, library, compile, admission: NO_ADMISSION, log: SILENT_LOG },
+      ...{ runs, dispatches, library, compile, admission: more.admission ?? NO_ADMISSION, log: SILENT_LOG },
       memory: { promptText: async () => '', remember: async () => true },
       async *execute(_tenant, execution, signal) {
         executed.push(execution.input['n'])
@@ -101,6 +109,7 @@ describe('the items of batches', () => {
       ...{ admission: NO_ADMISSION, configs: { get: async () => CONFIG }, keepsHistory: true },
       draining: new AbortController().signal,
       log: SILENT_LOG,
+      tell,
       ...more,
     }
     const handler = new BatchJobs(deps)
@@ -126,8 +135,8 @@ describe('the items of batches', () => {
       for await (const result of await calls.results(TENANT, id, after)) results.push(result)
       return results
     }
-    const reconcile = () => reconcileBatches({ batches, queue, now })
-    return { calls, start, work, handle, jobs, executed, resultsOf, dispatches, batches, queue, runs, reconcile }
+    const reconcile = () => reconcileBatches({ batches, queue, tell, now })
+    return { calls, start, work, handle, jobs, executed, resultsOf, dispatches, batches, runs, reconcile, told }
   }
 
   it('D55: are divided among a hundred jobs at most, in their order, and a long one is alone', () => {
@@ -147,7 +156,7 @@ describe('the items of batches', () => {
   })
 
   it('D55: run once each, also where two processes get a job, and their results come in their order under their names', async () => {
-    const { start, work, jobs, handle, executed, resultsOf, calls, batches } = open()
+    const { start, work, jobs, handle, executed, resultsOf, calls, batches, told } = open()
     const id = await start([...itemsOf(19), { custom_id: 'last', input: { n: 19 } }])
     expect(await calls.get(TENANT, id)).to.deep.include({ status: 'running' })
     const again = [...jobs.values()].map((job) => handle(job))
@@ -169,6 +178,7 @@ describe('the items of batches', () => {
     expect(batch.usage).to.deep.equal({ input_tokens: 2_000, output_tokens: 400, cost_usd: 5 })
     expect((await batches.open(undefined)).map(({ batch_id }) => batch_id)).not.to.include(id)
     expect((await resultsOf(id, 18)).map(({ item }) => item)).to.deep.equal([19, 20])
+    expect(told.at(-1)).to.deep.equal([id, 'done'])
   })
 
   it('D55: fail alone: an input that does not fit is rejected, and a flow that fails is an error, beside the others', async () => {
@@ -237,21 +247,38 @@ describe('the items of batches', () => {
   })
 
   it('D55: wait while their tenant has as many runs as it may, and are given back when asked to give way', async () => {
-    let asked = 0
-    const admit = () => (asked++ < 1 ? Promise.reject(tooMany('busy', 0.01)) : Promise.reject(tooMany('busy', 60)))
-    const { start, jobs, handle, executed } = open({ admission: { admit, release: () => {} } })
-    await start(itemsOf(2))
+    const limits = { ...NO_LIMITS, concurrent_runs: 2 }
+    const [places, metrics] = [new MemoryRunPlaces(() => 0), new MetricsRegistry()] // No place is free by time.
+    const admission = new RunAdmission({
+      ...{ limits: { of: () => limits, peek: () => limits }, budgets: { refusal: async () => undefined } },
+      ...{ places, metrics, log: SILENT_LOG },
+    })
+    const ends: (() => void)[] = []
+    const execute = () => new Promise<void>((resolve) => ends.push(resolve))
+    const { start, jobs, handle, executed } = open({ admission, execute })
+    await start([{ input: { bad: true } }, ...itemsOf(20)]) // One that is refused gives its place back.
     const giveWay = new AbortController()
-    const [job] = jobs.values()
-    const handled = job && handle(job, giveWay.signal)
-    await until(() => asked > 2, { what: 'the items to ask again' })
+    const handled = [...jobs.values()].map((job) => handle(job, giveWay.signal))
+    const waiting = () => metrics.gaugeValue('starts_waiting')
+    await until(async () => executed.length === 1 && (await waiting()) === jobs.size, {
+      what: 'one item of each chunk to wait',
+    })
+    expect(jobs.size).to.equal(3)
+    const interactive = { tenant: TENANT, runId: 'run_1', priority: 'interactive' } as const
+    expect(await admission.admit(interactive), 'the place that items leave').to.equal(undefined)
+    admission.release(interactive)
+    ends[0]?.()
+    await until(() => ends.length === 2, { what: 'the next item to begin in the place of the first' })
     giveWay.abort()
-    expect(await handled).to.deep.equal({ again: true })
-    expect(executed).to.deep.equal([])
+    ends[1]?.()
+    expect(await Promise.all(handled)).to.deep.equal(Array.from({ length: 3 }, () => ({ again: true })))
+    await until(async () => (await places.count(TENANT)) === 0, { what: 'each place to be given back' })
+    expect([executed.length, await waiting()]).to.deep.equal([2, 0])
+    admission.close()
   })
 
   it('D55: are queued again when their job is lost, and a batch that its last process has not ended is ended', async () => {
-    const { start, jobs, work, calls, reconcile, batches } = open()
+    const { start, jobs, work, calls, reconcile, batches, told } = open()
     const id = await start(itemsOf(20))
     const lost = [...jobs.keys()]
     jobs.clear()
@@ -263,8 +290,11 @@ describe('the items of batches', () => {
     await work()
     batches.settle = settle
     expect((await calls.get(TENANT, id)).status).to.equal('running')
-    await reconcile()
+    const away = { at: new Date(), tell: () => Promise.reject(new AppError('unavailable', 'the store is away')) }
+    expect(await batches.settle(TENANT, id, away).catch(() => 'not told')).to.equal('not told')
+    for (let looks = 0; looks < 2; looks++) await reconcile()
     expect((await calls.get(TENANT, id)).status).to.equal('done')
+    expect(told.filter(([ended]) => ended === id)).to.deep.equal([[id, 'done']])
   })
 
   it('D55: a key starts one batch, and another body with it is refused; a batch and its results are its tenant’s', async () => {
@@ -315,13 +345,22 @@ describe('the items of batches', () => {
 
   it('D55: run in the turn of batches, as runs that need no reader and name their batch', async () => {
     let seen: FlowExecution | undefined
+    let readsBefore: number | undefined
     const execute = async (execution: FlowExecution) => {
       seen = execution
+      readsBefore = reads
       return 1
     }
-    const { start, work, runs } = open({ execute })
+    const { start, work, runs, dispatches } = open({ execute })
+    const get = dispatches.get.bind(dispatches)
+    let reads = 0
+    dispatches.get = (...args) => {
+      reads++
+      return get(...args)
+    }
     const id = await start(itemsOf(1))
     await work()
+    expect(readsBefore, 'its record is read once before it begins').to.equal(1)
     expect(seen?.caller).to.deep.equal({ priority: 'batch' })
     const run = runs.get(TENANT, runIdOf(itemTraceId(id, 1)))
     expect([run.needsNoReader, run.metadata]).to.deep.equal([true, { batch_id: id }])

@@ -53,6 +53,7 @@ describe('the waves of a chunk', () => {
       isCancelled?: boolean
     }[] = []
     const fails: unknown[] = []
+    const rehearsed: unknown[] = []
     const vendor: VendorBatches = {
       async submit(calls, mark) {
         const [cause] = fails.splice(0, 1)
@@ -77,6 +78,7 @@ describe('the waves of a chunk', () => {
       openVendor: async () => vendor,
       flows: {
         async rehearse(_tenant, { item: { traceId, answers }, input }) {
+          rehearsed.push(input['n'])
           const ids = Array.from({ length: turns }, (_, turn) => `${traceId}-${turn}`)
           const next = ids.find((each) => !answers.has(each))
           return next === undefined ? [] : [{ id: next, path: '/chat/completions', body: { model: 'm', input } }]
@@ -94,7 +96,7 @@ describe('the waves of a chunk', () => {
       if (kept) kept.answers = new Map(answers)
     }
     const advance = (changes: Partial<Batch> = {}) => waves.advance(TENANT, { ...of, batch: { ...batch, ...changes } })
-    return { advance, answer, sent, fails, clock, batches, chunk }
+    return { advance, answer, sent, fails, clock, batches, chunk, rehearsed }
   }
 
   it('D55.6a: a wave has the next call of each item, and the items are ready when they make no further one', async () => {
@@ -110,6 +112,12 @@ describe('the waves of a chunk', () => {
     expect([waiting.size, [...answers.values()].map(({ status }) => status)]).to.deep.equal([0, Array(6).fill(200)])
     const ids = sent.flatMap(({ calls }) => calls.map(({ id }) => id))
     expect(new Set(ids).size).to.equal(6)
+  })
+
+  it('D55.6a: the items of one chunk are rehearsed before those of the next, so that it is at the vendor whatever happens then', async () => {
+    const { advance, rehearsed } = await open()
+    await Promise.all([advance(), advance()])
+    expect(rehearsed).to.deep.equal([1, 2, 3, 1, 2, 3])
   })
 
   it('D55.6d: a submission whose answer was lost is found by its mark, or sent again where the vendor has not got it or keeps none', async () => {

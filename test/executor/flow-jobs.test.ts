@@ -103,6 +103,7 @@ describe('the jobs that execute flows', () => {
       fallback: { instance: 'other', model: 'm2' },
       memory: 'what was corrected',
     })
+    expect(executed[0]).not.to.have.property('caller')
     expect(announced).to.deep.equal([runIdOf(dispatch.trace_id)])
     const ended = await read(dispatch)
     expect(ended).to.deep.include({ status: 'ok', executor: EPOCH, turns: 2 })

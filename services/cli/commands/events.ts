@@ -8,7 +8,7 @@ import { wholeNumber } from './options.ts'
 const TYPES = [
   ...['permission.requested', 'permission.resolved', 'tool_call.requested', 'tool_call.resolved', 'run.started'],
   ...['run.waiting', 'run.ended', 'plan.queued'],
-  ...['plan.step', 'plan.ended', 'flow.ended', 'flow.changed', 'config.changed', 'budget.threshold'],
+  ...['plan.step', 'plan.ended', 'flow.ended', 'batch.ended', 'flow.changed', 'config.changed', 'budget.threshold'],
 ] as TenantEventName[]
 
 type EventsOptions = { types?: TenantEventName[]; after?: string; limit?: number; json?: boolean }

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
 import type { Cli } from '../cli.ts'
-import { check, diff, evaluate, get, list, publish, remove, rollback } from '../flows/actions.ts'
+import { check, diff, evaluate, get, list, publish, type RollbackOptions, remove, rollback } from '../flows/actions.ts'
 import { type BatchOptions, batch, results } from '../flows/batch.ts'
 import { edit } from '../flows/edit.ts'
 import { type PushOptions, push } from '../flows/push.ts'
@@ -20,6 +20,8 @@ export function defineFlows(command: Command, cli: Cli): void {
     .option('-d, --input <json>', 'the input: JSON, or @FILE, or @- for stdin', '{}')
     .option('-m, --model <model>', 'the model')
     .option('--version <n>', 'a version that was published once', wholeNumber)
+    .option('--wait <secs>', 'wait so long for a place where too many runs are at work', wholeNumber)
+    .option('--priority <priority>', 'interactive, normal or batch')
     .option('--key <key>', 'the same key starts one run')
     .option('--json', 'print one event a line, and as the last line the result')
     .action((name: string, options: RunFlowOptions) => runFlow(name, options, cli))
@@ -106,9 +108,8 @@ function defineWriting(command: Command, cli: Cli): void {
     .command('rollback <name> <version>')
     .description('store an earlier version as the draft')
     .option('--keep-published', 'let the published version run on')
-    .action((name: string, version: string, options: { keepPublished?: boolean }) =>
-      rollback({ name, version, ...options }, cli),
-    )
+    .option('--publish', 'publish it at once')
+    .action((name: string, version: string, options: RollbackOptions) => rollback({ name, version, ...options }, cli))
   command
     .command('rm <name>')
     .description('delete a flow')

@@ -1,4 +1,6 @@
+import type { Schema } from '../../../shared/client/api.ts'
 import type { FlowEvent } from '../../../shared/client/client.ts'
+import { placeText } from '../../../shared/reading/place-text.ts'
 import type { Cli } from '../cli.ts'
 import { EXIT } from '../exit-codes.ts'
 import { abortOnInterrupt } from '../follow/interrupt.ts'
@@ -11,6 +13,8 @@ export type RunFlowOptions = {
   input: string
   model?: string
   version?: number
+  wait?: number
+  priority?: Schema<'Priority'>
   key?: string
   json?: boolean
 }
@@ -21,16 +25,19 @@ export async function runFlow(
   options: RunFlowOptions,
   { io, engine, output, exitWith }: Cli,
 ): Promise<void> {
-  const { instance, model, version, key, json } = options
+  const { instance, model, version, wait: wait_secs, priority, key, json } = options
   const input = await readInput(options.input, io)
   const client = await engine()
   const { signal, release } = abortOnInterrupt(io)
   const onEvent = (event: FlowEvent) => {
     if (json) output.out(`${plainJson(event)}\n`)
     else if (event.event === 'progress') output.err(`  ${turnText(event.data)}\n`)
+    else if (event.event === 'waiting') output.err(`  ${placeText(event.data)}\n`)
   }
   try {
-    const body = { instance, input, ...(model !== undefined && { model }), ...(version !== undefined && { version }) }
+    const turn = { ...(wait_secs !== undefined && { wait_secs }), ...(priority && { priority }) }
+    const which = { ...(model !== undefined && { model }), ...(version !== undefined && { version }) }
+    const body = { instance, input, ...which, ...turn }
     const result = await client.flows.run(name, body, { signal, idempotencyKey: key, onEvent })
     if (json) output.out(`${plainJson({ event: 'result', ...result })}\n`)
     else if (result.ok) output.out(`${plainJson(result.output, 2)}\n`)

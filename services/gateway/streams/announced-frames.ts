@@ -56,6 +56,9 @@ export class AnnouncedFrames implements AsyncIterableIterator<Frames, undefined>
 }
 
 /** Its place among the starts of its tenant that wait; nothing for a run that has one. */
-export function placeAnnouncement({ place, expected_start: expected = null }: RunSummary): string {
+export function placeAnnouncement({
+  place,
+  expected_start: expected = null,
+}: Pick<RunSummary, 'place' | 'expected_start'>): string {
   return place === undefined ? '' : renderFrame(0, { type: 'waiting', place, expected_start: expected })
 }

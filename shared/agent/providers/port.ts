@@ -65,8 +65,12 @@ export type ModelRequest = {
 export const PRIORITIES = ['interactive', 'normal', 'batch'] as const
 export type Priority = (typeof PRIORITIES)[number]
 
-/** For whom a model is called; `normal` unless it says. */
-export type Caller = { priority?: Priority | undefined; customer?: string | undefined }
+/** For whom a model is called; `normal` unless it says. With a deadline, in milliseconds since 1970, its calls wait for their turns until then (D54.7). */
+export type Caller = {
+  priority?: Priority | undefined
+  customer?: string | undefined
+  deadlineMs?: number | undefined
+}
 
 /** What one run has chosen for its model calls (D42). What a model does not take is left out. `toolChoice` names a tool, or requires any or none. */
 export type ModelChoices = {

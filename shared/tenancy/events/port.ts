@@ -14,6 +14,7 @@ export const TENANT_EVENT_TYPES = [
   'plan.step',
   'plan.ended',
   'flow.ended',
+  'batch.ended',
   'flow.changed',
   'config.changed',
   'budget.threshold',

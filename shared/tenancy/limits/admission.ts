@@ -2,6 +2,7 @@ import type { Priority } from '../../agent/providers/port.ts'
 import type { RunRequest } from '../../cluster/commands/runs.ts'
 import { type AppError, tooMany } from '../../kernel/errors.ts'
 import type { Log } from '../../kernel/log.ts'
+import type { Metrics } from '../../kernel/metrics.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { TenantLimits } from '../tenant-config/config.ts'
 import { assertBudget, type Budgets } from './budgets.ts'
@@ -51,6 +52,7 @@ export type AdmissionDeps = {
   limits: Pick<KnownLimits, 'of' | 'peek'>
   budgets: Pick<Budgets, 'refusal'>
   places: RunPlaces
+  metrics: Pick<Metrics, 'gauge'>
   log: Log
   renewEveryMs?: number
 }
@@ -73,6 +75,8 @@ export class RunAdmission implements Admission {
   constructor(deps: AdmissionDeps) {
     this.#deps = deps
     this.#lines = new StartLines(deps)
+    deps.metrics.gauge('starts_waiting', () => this.#lines.size)
+    deps.metrics.gauge('starts_waiting_oldest_seconds', () => this.#lines.oldestMs / 1_000)
     this.#timer = setInterval(() => this.#renew(), deps.renewEveryMs ?? RENEW_EVERY_MS).unref()
   }
 
@@ -176,8 +180,10 @@ const waitOf = ({ tenant, runId, customer, priority = 'normal', waitSecs = 0 }: 
   waitMs: waitSecs * 1_000,
 })
 
-const limitsPlaces = (limits: TenantLimits, { customer }: Pick<Start, 'customer'>): boolean =>
-  Object.values(placeLimits(limits, customer)).some((limit) => limit !== null)
+function limitsPlaces(limits: TenantLimits, start: Pick<Start, 'customer'>): boolean {
+  const { tenant, customer } = placeLimits(limits, start.customer)
+  return tenant !== null || customer !== null
+}
 
 const limitsRuns = (limits: TenantLimits, start: Start): boolean =>
   limitsPlaces(limits, start) ||

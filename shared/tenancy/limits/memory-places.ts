@@ -48,7 +48,7 @@ export class MemoryRunPlaces implements RunPlaces {
     if (!hasRoom(placesOf(tenant, counted), runId, limits.customer)) return answer('customer_full')
     if (turn === undefined && tenant.line.size > 0 && !tenant.places.has(runId)) return answer('behind')
     const name = tenant.line.get(runId)?.customer ?? ''
-    if (tenant.line.delete(runId)) tenant.turnsOf.set(name, (tenant.turnsOf.get(name) ?? 0) + 1)
+    if (tenant.line.delete(runId)) tenant.turnsOf.set(name, (tenant.turnsOf.get(name) ?? 0) + 1 / (limits.weight ?? 1))
     if (turn !== undefined && turn !== 'interactive') tenant.lowerAt = this.#now()
     hold(tenant, { runId, customer: counted }, this.#now() + PLACE_MS)
     return answer('taken')

@@ -150,9 +150,10 @@ class Costs {
 function createEntrance(plain: ModelProvider, target: Pick<GateCall, 'scope' | 'caps'>, { tenant, gate }: Account) {
   return (request: ModelRequest, { most, signal }: { most: () => Spent; signal: AbortSignal }) => {
     if (plain.type === 'demo' || plain.isAnswered?.()) return FREE_TURN
-    const { model, caller: { priority = 'normal', customer } = {}, maxWaitMs } = request
+    const { model, caller: { priority = 'normal', customer, deadlineMs } = {}, maxWaitMs } = request
     const { tokens } = most()
-    return gate.enter({ ...target, model, tenant, caller: { priority, customer }, tokens, maxWaitMs }, signal)
+    const waitMs = deadlineMs === undefined ? undefined : Math.max(0, deadlineMs - Date.now())
+    return gate.enter({ ...target, model, tenant, caller: { priority, customer }, tokens, waitMs, maxWaitMs }, signal)
   }
 }
 

@@ -36,8 +36,8 @@ export interface SpendingStore {
 /** A run among those of its tenant, and of its customer. */
 export type PlacedRun = { tenant: TenantId; runId: string; customer?: string | undefined }
 
-/** How many runs may be at work at the same time; `null` for any number. */
-export type PlaceLimits = { tenant: number | null; customer: number | null }
+/** How many runs may be at work at the same time; `null` for any number. `weight`: the share of the customer in the turns; 1 unless given. */
+export type PlaceLimits = { tenant: number | null; customer: number | null; weight?: number }
 
 /** `full` are the tenant's places, or the customer's; `behind`: there is room, but others wait. `runMs`: how long the tenant's runs take of late; 0 for unknown. */
 export type TakenPlace = { place: 'taken' | 'full' | 'customer_full' | 'behind'; waiting: number; runMs: number }
@@ -52,7 +52,7 @@ export type StartLine = {
   /** The places that are taken: of the tenant, and of the customers that were asked for. */
   atWork: number
   atWorkOf: ReadonlyMap<string, number>
-  /** The turns that each customer has had since it began to wait, lifted to the least of those that waited then. */
+  /** The turns that each customer has had since it began to wait, divided by its weight, and lifted to the least of those that waited then. */
   turnsOf: ReadonlyMap<string, number>
   /** When the last start that is not interactive had its turn; 0 for none. */
   lowerAt: number

@@ -20,7 +20,7 @@ const CLEAN = `${CLOCK}
 
 /**
  * Keys: the starts that wait, what is known of them, the tenant's places, those of the customer. What is known: `run_ms`, `lower_at`, and the turns of
- * each customer as `of:<customer>`.
+ * each customer, divided by its weight, as `of:<customer>`.
  */
 const TAKE: Script = {
   name: 'aeTakeRunPlace',
@@ -39,7 +39,7 @@ const TAKE: Script = {
   local start = waiting > 0 and redis.call('HGET', KEYS[1], run)
   if start then
     redis.call('HDEL', KEYS[1], run)
-    redis.call('HINCRBY', KEYS[2], 'of:' .. (cjson.decode(start).customer or ''), 1)
+    redis.call('HINCRBYFLOAT', KEYS[2], 'of:' .. (cjson.decode(start).customer or ''), ARGV[6])
   end
   if turn ~= '' and turn ~= 'interactive' then redis.call('HSET', KEYS[2], 'lower_at', now) end
   for i = 3, #KEYS do
@@ -122,7 +122,7 @@ const LOOK: Script = {
   end
   for name, count in pairs(turns) do
     ofCustomers[#ofCustomers + 1] = name
-    ofCustomers[#ofCustomers + 1] = count
+    ofCustomers[#ofCustomers + 1] = tostring(count)
   end
   return {now, texts, counts, ofCustomers, known.lower_at or '0', known.run_ms or '0'}`,
 }
@@ -146,7 +146,8 @@ export function createRedisRunPlaces({ run, prefix }: Link, lookedMs = LOOKED_MS
     async take(placed, limits, turn) {
       const { tenant, customer } = placed
       const keys = [besides(tenant, 'starts'), ...keysOf({ tenant, ...(limits.customer !== null && { customer }) })]
-      const args = [placed.runId, PLACE_MS, turn ?? '', limits.tenant ?? -1, limits.customer ?? -1]
+      const most = [limits.tenant ?? -1, limits.customer ?? -1]
+      const args = [placed.runId, PLACE_MS, turn ?? '', ...most, 1 / (limits.weight ?? 1)]
       const [place, waiting, runMs] = (await run(TAKE, keys, args)) as [TakenPlace['place'], number, string]
       return { place, waiting, runMs: Number(runMs) }
     },

@@ -19,6 +19,21 @@ export interface StartWait {
   leave(): void
 }
 
+/** Resolves when the start has its place, is too late, or has left the line because the signal was aborted. */
+export async function turnOf(wait: StartWait, signal?: AbortSignal): Promise<'placed' | 'late' | 'left'> {
+  const left = Promise.withResolvers<'left'>()
+  const leave = () => {
+    wait.leave()
+    left.resolve('left')
+  }
+  signal?.addEventListener('abort', leave, { once: true })
+  if (signal?.aborted) leave()
+  const how = await Promise.race([wait.turn, left.promise])
+  signal?.removeEventListener('abort', leave)
+  wait.leave()
+  return how
+}
+
 export type NewWait = PlacedRun & {
   priority: Priority
   /** How long it waits at most. */
@@ -59,6 +74,14 @@ export class StartLines {
   /** The starts that wait. */
   get size(): number {
     return this.#size
+  }
+
+  /** For how long the oldest of them has waited. */
+  get oldestMs(): number {
+    let oldest = 0
+    for (const { waiting } of this.#lines.values())
+      for (const { waitedMs } of waiting.values()) oldest = Math.max(oldest, waitedMs)
+    return oldest
   }
 
   /** Those of the tenant. */
@@ -135,7 +158,7 @@ export class StartLines {
     for (const { process, runId } of seen.starts)
       if (process === this.#process && !line.waiting.has(runId)) line.left.add(runId) // It had its place meanwhile.
     for (const waiting of asked) waiting.isKnown = false // Unless the places name it, below.
-    const own = standings(startsInOrder(tenant, seen), seen, limits).flatMap((standing) => {
+    const own = standings(startsInOrder(tenant, seen, limits), seen, limits).flatMap((standing) => {
       const waiting = line.waiting.get(standing.start.runId)
       return waiting && standing.start.process === this.#process ? [{ waiting, standing }] : []
     })
@@ -184,12 +207,15 @@ class Waiting implements StartWait {
     return expected ? Math.max(1, Math.ceil((expected.getTime() - Date.now()) / 1_000)) : UNKNOWN_SECS
   }
 
+  get waitedMs(): number {
+    return (this.start.waitedMs ?? 0) + performance.now() - this.#joinedAt
+  }
+
   /** What the places do not know. */
   get news() {
-    const { runId, customer, priority, waitedMs = 0 } = this.start
+    const { runId, customer, priority } = this.start
     if (this.isKnown) return []
-    const nowMs = Math.round(waitedMs + performance.now() - this.#joinedAt)
-    return [{ runId, priority, ...(customer !== undefined && { customer }), waitedMs: nowMs }]
+    return [{ runId, priority, ...(customer !== undefined && { customer }), waitedMs: Math.round(this.waitedMs) }]
   }
 
   /** Returns whether it has its place, as soon as that is known. Rejects when the places cannot be reached. */

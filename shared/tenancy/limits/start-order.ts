@@ -1,23 +1,34 @@
 import type { TenantId } from '../../kernel/tenant.ts'
 import { FairQueue, type QueuedCall } from '../room/fair-queue.ts'
-import { limitsOfCustomer, type TenantLimits } from '../tenant-config/config.ts'
+import { limitsOfCustomer, NO_LIMITS, type TenantLimits, weightOfCustomer } from '../tenant-config/config.ts'
 import type { PlaceLimits, StartLine, WaitingStart } from './port.ts'
 
 /** How many of a tenant's runs may be at work, and of those of this customer. */
-export const placeLimits = (limits: TenantLimits, customer: string | undefined): PlaceLimits => ({
-  tenant: limits.concurrent_runs,
-  customer: (customer !== undefined && limitsOfCustomer(limits, customer)?.concurrent_runs) || null,
-})
+export function placeLimits(limits: TenantLimits, customer: string | undefined): PlaceLimits {
+  const tenant = limits.concurrent_runs
+  if (customer === undefined) return { tenant, customer: null }
+  if (customer === BATCH_ITEMS) return { tenant, customer: tenant && Math.max(1, tenant - 1) }
+  const own = limitsOfCustomer(limits, customer)
+  return { tenant, customer: own?.concurrent_runs ?? null, weight: weightOfCustomer(limits, customer) }
+}
+
+/** Whose items of batches are counted as those of one customer, which leaves the others a place (D55.2). The id of a customer has no control character. */
+export const BATCH_ITEMS = '\nbatch'
 
 type Queued = QueuedCall & { start: WaitingStart }
 
 /** All starts of a tenant that wait, in the order of their turns: that of model calls at the providers (D52.2), in which each start counts as one. */
-export function startsInOrder(tenant: TenantId, { now, starts, turnsOf, lowerAt }: StartLine): WaitingStart[] {
-  const queue = new FairQueue<Queued>()
+export function startsInOrder(
+  tenant: TenantId,
+  { now, starts, turnsOf, lowerAt }: StartLine,
+  limits: TenantLimits = NO_LIMITS,
+): WaitingStart[] {
+  const weightOf = (customer: string) => weightOfCustomer(limits, customer)
+  const queue = new FairQueue<Queued>((_tenant, customer = '') => weightOf(customer))
   const byAge = starts.toSorted((one, other) => one.since - other.since || (one.runId < other.runId ? -1 : 1))
   for (const start of byAge) queue.push({ tenant, caller: start, tokens: 1, start }, Math.max(start.since, lowerAt))
   for (const [customer, turns] of turnsOf)
-    queue.charge({ tenant, caller: { priority: 'normal', customer }, tokens: 0 }, turns)
+    queue.charge({ tenant, caller: { priority: 'normal', customer }, tokens: 0 }, turns * weightOf(customer))
   const order: WaitingStart[] = []
   for (let next = queue.next(now); next; next = queue.next(now)) {
     queue.take(next.call, now)

@@ -4,7 +4,7 @@ import type { ToldLimits } from '../../agent/providers/told-limits.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
-import { FairQueue, type Prioritised, type QueuedCall } from './fair-queue.ts'
+import { FairQueue, type Prioritised, type QueuedCall, type WeightOf } from './fair-queue.ts'
 import type { Amount, Caps, RoomAnswer, RoomRequest, Rooms, Turn, TurnRefusal } from './port.ts'
 import { FREE_TURN } from './rooms.ts'
 import { SharedHealth } from './shared-health.ts'
@@ -12,7 +12,7 @@ import { SharedHealth } from './shared-health.ts'
 export type DoorDeps = {
   rooms: Rooms
   log: Log
-  weightOf?: ((tenant: TenantId) => number) | undefined
+  weightOf?: WeightOf | undefined
   metrics: Metrics
 }
 
@@ -24,6 +24,8 @@ export type GateCall = {
   tenant: TenantId
   caller: Prioritised
   tokens: number
+  /** How long it waits at most; as its priority says unless given. */
+  waitMs?: number | undefined
   /** Another model takes over: it waits no longer than this. */
   maxWaitMs?: number | undefined
 }
@@ -126,7 +128,7 @@ export class Door implements ModelState {
       return this.#begin({ tenant, caller, tokens, raw })
     }
     if (this.#queue.size >= MAX_WAITING) return { retryAfterMs: BACKOFF_MS }
-    const waitMs = Math.min(WAIT_MS[caller.priority], call.maxWaitMs ?? Number.POSITIVE_INFINITY)
+    const waitMs = Math.min(call.waitMs ?? WAIT_MS[caller.priority], call.maxWaitMs ?? Number.POSITIVE_INFINITY)
     return this.#wait({ tenant, caller, tokens, raw, since: now, until: now + waitMs }, signal)
   }
 

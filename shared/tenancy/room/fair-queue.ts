@@ -12,13 +12,16 @@ const LIFT_MS = 5_000
 type Lines<T> = Record<Priority, Set<T>>
 
 /** What one waits for and has been served with, in tokens divided by its weight. */
-type Share<T> = { served: number; waiting: number; at: Lines<T> }
+type Share<T> = { served: number; weight: number; waiting: number; at: Lines<T> }
 type TenantShare<T> = {
   served: number
   weight: number
   customers: Map<string, Share<T>>
   waiting: Record<Priority, number>
 }
+
+/** The share of a tenant among those that wait, or of a customer among those of its tenant. */
+export type WeightOf = (tenant: TenantId, customer?: string) => number
 
 /** Above this number, what those were served with who wait for nothing is forgotten. */
 const MAX_SHARES = 10_000
@@ -30,11 +33,11 @@ const MAX_SHARES = 10_000
  */
 export class FairQueue<T extends QueuedCall> {
   readonly #tenants = new Map<TenantId, TenantShare<T>>()
-  readonly #weightOf: (tenant: TenantId) => number
+  readonly #weightOf: WeightOf
   #size = 0
   #lowerServedAt = Number.NEGATIVE_INFINITY
 
-  constructor(weightOf: (tenant: TenantId) => number = () => 1) {
+  constructor(weightOf: WeightOf = () => 1) {
     this.#weightOf = weightOf
   }
 
@@ -56,13 +59,15 @@ export class FairQueue<T extends QueuedCall> {
     tenant.weight = Math.max(this.#weightOf(id), MIN_WEIGHT)
     if (!waits(tenant)) tenant.served = Math.max(tenant.served, least(this.#tenants.values(), waits))
     this.#tenants.set(id, tenant)
-    const customer = tenant.customers.get(nameOf(call)) ?? { served: 0, waiting: 0, at: lines<T>() }
+    const name = nameOf(call)
+    const customer = tenant.customers.get(name) ?? { served: 0, weight: 1, waiting: 0, at: lines<T>() }
+    if (name !== '') customer.weight = Math.max(this.#weightOf(id, name), MIN_WEIGHT)
     if (customer.waiting === 0)
       customer.served = Math.max(
         customer.served,
         least(tenant.customers.values(), ({ waiting }) => waiting > 0),
       )
-    tenant.customers.set(nameOf(call), customer)
+    tenant.customers.set(name, customer)
     customer.at[caller.priority].add(call)
     customer.waiting++
     tenant.waiting[caller.priority]++
@@ -91,7 +96,7 @@ export class FairQueue<T extends QueuedCall> {
     const tenant = this.#tenants.get(call.tenant)
     const customer = tenant?.customers.get(nameOf(call))
     if (tenant) tenant.served += tokens / tenant.weight
-    if (customer) customer.served += tokens
+    if (customer) customer.served += tokens / customer.weight
   }
 
   remove(call: T): void {

@@ -71,6 +71,7 @@ export type WebhookEventType =
   | 'tool_call.requested'
   | 'plan.ended'
   | 'flow.ended'
+  | 'batch.ended'
   | 'budget.threshold'
 
 /** A receiver of the tenant's events. Its secret is in `sealed` alone and never shown. */
@@ -105,6 +106,8 @@ export type CustomerLimits = {
   tokens_per_day?: number | null
   usd_per_day?: number | null
   usd_per_month?: number | null
+  /** Its share of the turns, in parts of an equal one. */
+  weight?: number | null
 }
 
 /** The limits of a tenant, and of its customers: those of all, and what single ones have instead. */
@@ -114,6 +117,10 @@ export type TenantLimits = Limits & {
 
 export const limitsOfCustomer = ({ customers }: TenantLimits, customer: string): CustomerLimits | undefined =>
   customers && { ...customers.default, ...new Map(Object.entries(customers.overrides ?? {})).get(customer) }
+
+/** The share of a customer in what the customers of its tenant share; 1 unless the tenant says. */
+export const weightOfCustomer = (limits: TenantLimits | undefined, customer: string): number =>
+  (limits && limitsOfCustomer(limits, customer)?.weight) ?? 1
 
 export const NO_LIMITS: Limits = {
   requests_per_minute: null,

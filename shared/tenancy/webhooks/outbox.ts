@@ -150,6 +150,7 @@ const PATHS: Record<WebhookEventType, (subject: string) => string> = {
   'tool_call.requested': () => 'approvals',
   'plan.ended': (planId) => `plans/${planId}`,
   'budget.threshold': () => 'settings',
+  'batch.ended': () => 'flows',
   'flow.ended': (traceId) => `activity/${runIdOf(traceId)}`,
 }
 

@@ -1,3 +1,4 @@
+import type { Priority } from '../../agent/providers/port.ts'
 import type { Artifact, FlowFailure, JsonObject, OutputProblem } from '../../kernel/events.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { ApiType } from '../../platform/api/api-type.ts'
@@ -94,6 +95,8 @@ export type Dispatch = {
   model: string
   fallback: FlowRoute | null
   served_instance: string | null
+  /** In whose turn its models are called; absent: `normal`. */
+  priority?: Priority
   idempotency_key: string | null
   status: DispatchStatus
   error: FlowFailure | null

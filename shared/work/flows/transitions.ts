@@ -1,6 +1,7 @@
 import { AppError } from '../../kernel/errors.ts'
 import type { FlowFailure } from '../../kernel/events.ts'
 import { DAY_MS } from '../../kernel/time.ts'
+import type { StartWait } from '../../tenancy/limits/start-lines.ts'
 import type { Audit } from '../../tenancy/tenant-config/config.ts'
 import { failureOf, refusalOf } from './execute/outcome.ts'
 import type { Dispatch, DispatchEnd, DispatchKind, Flow, FlowRunRequest } from './port.ts'
@@ -20,7 +21,12 @@ export type Execution = {
   idempotencyKey: string | undefined
   /** Aborted when its client has left: then it waits for no place any more. */
   left?: AbortSignal
+  /** Called when its start waits for a place. */
+  onWait?: (waiting: WaitingFlow) => void
 }
+
+/** An execution whose start waits (D54.5). */
+export type WaitingFlow = { traceId: string; wait: Pick<StartWait, 'standing'> }
 
 /** How long an execution may wait for an executor. */
 const MAX_QUEUED_MS = 30_000
@@ -39,6 +45,7 @@ export function newDispatch(
     model: request.model ?? flow.definition.model ?? '',
     fallback: null,
     served_instance: null,
+    ...(request.priority && { priority: request.priority }),
     idempotency_key: idempotencyKey ?? null,
     status: 'queued',
     error: null,

@@ -18,7 +18,7 @@ import {
   submitPlan,
   submitRetry,
 } from './submit.ts'
-import { requestCancel } from './transitions.ts'
+import { expire, requestCancel } from './transitions.ts'
 import { type PlanSummary, type PlanView, planSummary, planView } from './view.ts'
 
 export type PlanCallsDeps = Omit<SubmitDeps, 'plans' | 'queue'> & {
@@ -105,14 +105,22 @@ export class PlanCalls {
     return watchPlan({
       after: Math.min(after, events.length), // A number above the last event counts as the last (D4.5c).
       follow: (seq) => this.#deps.broker.followRun(tenant, planRunId(planId), seq),
-      read: () => this.#deps.plans.get(tenant, planId),
+      read: () => this.#find(tenant, planId),
     })
   }
 
   async #stored(tenant: TenantId, planId: string): Promise<PlanRecord> {
-    const plan = await this.#deps.plans.get(tenant, planId)
+    const plan = await this.#find(tenant, planId)
     if (!plan) throw notFound(`no plan ${planId}: GET /plans lists the plans`)
     return plan
+  }
+
+  /** A plan whose time was over before its turn came has ended: whoever looks first records it, or the executor that takes it. */
+  async #find(tenant: TenantId, planId: string): Promise<PlanRecord | undefined> {
+    const { plans, now } = this.#deps
+    const plan = await plans.get(tenant, planId)
+    const end = expire(now().toISOString())
+    return plan && end(plan) ? ((await plans.change(tenant, planId, end)) ?? plan) : plan
   }
 
   async #shown(tenant: TenantId, { plan, isReplayed }: Submitted): Promise<ShownSubmission> {

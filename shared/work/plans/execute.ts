@@ -4,7 +4,7 @@ import { hasKind } from '../../kernel/errors.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import { eventsBetween, eventsOf } from './events-of.ts'
 import type { PlanEvent, PlanRecord, Plans, PlanTransition } from './port.ts'
-import { areStepsOver, hasRunningStep, isRunBy } from './states.ts'
+import { areStepsOver, hasRunningStep, isRunBy, limitOf } from './states.ts'
 import { outlast, StepRuns, type StepRunsDeps } from './step-runs.ts'
 import { beginNextSteps, cancelled, endStep, finish, giveBack, interrupt, noteSpent, timedOut } from './transitions.ts'
 
@@ -203,9 +203,6 @@ class PlanExecution {
   }
 }
 
-/** Milliseconds until the plan's timeout (D7.1). A clock that jumps cannot make it longer. */
-function timeLeft({ timeout_secs, started_at }: PlanRecord, nowMs: number): number {
-  if (timeout_secs === null) return Infinity
-  const usedMs = started_at === null ? 0 : Math.max(0, nowMs - Date.parse(started_at))
-  return Math.max(0, 1_000 * timeout_secs - usedMs)
-}
+/** Milliseconds until the plan's time is over (D7.1). A clock that jumps cannot make it longer. */
+const timeLeft = (plan: PlanRecord, nowMs: number): number =>
+  Math.max(0, limitOf(plan).atMs - Math.max(nowMs, Date.parse(plan.started_at ?? plan.created_at)))

@@ -1,3 +1,4 @@
+import type { Priority } from '../../agent/providers/port.ts'
 import type { PlanStep } from '../../kernel/plan-step.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 
@@ -47,10 +48,18 @@ export type PlanRecord = {
   steps: readonly PlanStep[]
   parallel: boolean
   timeout_secs: number | null
+  /** In whose turn the models of its steps are called; absent: `batch`. */
+  priority?: Priority
+  /** It begins within so many seconds of its submission, or not at all. */
+  wait_secs?: number
+  /** It has ended by then. */
+  deadline_at?: string
   status: PlanStatus
   states: readonly StepState[]
   /** The first failure. */
   error: string | null
+  /** Why it ended before its steps did, when its time was over (D54.7). */
+  error_code?: 'no_room' | 'timeout'
   /** The epoch of the executor that runs it or has run it; `null` while it is queued. */
   executor: number | null
   /** How many executors have begun it. */

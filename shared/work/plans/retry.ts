@@ -17,12 +17,14 @@ export type Retry = { id: string; subject: string; idempotencyKey?: string | und
 
 /** The plan that takes over the done steps of an ended one and carries out the others (D27.2). */
 export function retryOf(plan: PlanRecord, { id, subject, idempotencyKey, at }: Retry): PlanRecord {
-  const { plan_id, title, steps, parallel, timeout_secs } = plan
+  const { plan_id, title, steps, parallel, timeout_secs, priority, wait_secs } = plan
   const request = {
     steps: [...steps],
     parallel,
     ...(title !== null && { title }),
     ...(timeout_secs !== null && { timeout_secs }),
+    ...(priority && { priority }),
+    ...(wait_secs !== undefined && { wait_secs }),
   }
   const fresh = newPlan({ ...request, id, subject, idempotencyKey, at })
   const earlier = new Map(takenFrom(plan, Date.parse(at)).map((state) => [state.id, state]))

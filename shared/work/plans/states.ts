@@ -2,10 +2,32 @@ import { stepRunId } from '../../kernel/ids.ts'
 import type { PlanStep } from '../../kernel/plan-step.ts'
 import { truncate } from '../../kernel/text.ts'
 import { graphOf } from './graph.ts'
-import type { PlanRecord, Spent, StepState } from './port.ts'
+import type { PlanHead, PlanRecord, Spent, StepState } from './port.ts'
+
+/** The last moment that a date can be. */
+const NEVER = '+275760-09-13T00:00:00.000Z'
 
 /** Bounds the record of a plan with many failures. */
 const MAX_ERROR_CHARS = 4_000
+
+/** When a plan ends before its steps have, and why (D7.1, D54.7). `atMs` is infinite where it may take any time. */
+export function limitOf({ created_at, started_at, timeout_secs, wait_secs, deadline_at }: PlanHead) {
+  const begunMs = started_at === null ? Number.POSITIVE_INFINITY : Date.parse(started_at)
+  const waitMs = 1_000 * (wait_secs ?? Number.POSITIVE_INFINITY)
+  const beginByMs = Date.parse(created_at) + waitMs
+  const noRoom = `no executor had room for the plan within its ${wait_secs} s; submit it again, or with a longer wait_secs`
+  const limits = [
+    [begunMs > beginByMs ? beginByMs : Number.POSITIVE_INFINITY, 'no_room', noRoom],
+    [Date.parse(deadline_at ?? NEVER), 'timeout', `the plan did not end by its deadline, ${deadline_at}`],
+    [
+      begunMs + 1_000 * (timeout_secs ?? Number.POSITIVE_INFINITY),
+      'timeout',
+      `the plan did not end within its ${timeout_secs} s`,
+    ],
+  ] as const
+  const [atMs, code, error] = limits.reduce((first, each) => (each[0] < first[0] ? each : first))
+  return { atMs, code, error }
+}
 
 /** Whether the executor of this epoch runs the plan. */
 export const isRunBy = ({ status, executor }: PlanRecord, epoch: number): boolean =>

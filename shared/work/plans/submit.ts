@@ -13,10 +13,10 @@ import type { JobQueue } from '../queue/port.ts'
 import { planProblem } from './plan.ts'
 import type { PlanRecord, Plans } from './port.ts'
 import { assertRepeatable, retryOf } from './retry.ts'
-import { newPlan } from './transitions.ts'
+import { type NewPlan, newPlan } from './transitions.ts'
 
 /** Body of `POST /plans/submit` (D7.1), checked against its schema. */
-export type PlanRequest = Plan & { timeout_secs?: number }
+export type PlanRequest = Plan & Pick<NewPlan, 'timeout_secs' | 'deadline_hours' | 'priority' | 'wait_secs'>
 
 export type SubmitDeps = {
   plans: Pick<Plans, 'create' | 'get' | 'takeBack'>
@@ -32,6 +32,8 @@ export type Submission = {
   idempotencyKey?: string | undefined
   /** A plan with this id is stored once, however often it is submitted. Left out: a new id. */
   planId?: string
+  /** Whether it is submitted again until it is stored, so that it is not taken back after a failure. By default one with an id is. */
+  isRepeated?: boolean
 }
 
 export type Submitted = {
@@ -46,13 +48,13 @@ export type Submitted = {
  */
 export async function submitPlan(
   tenant: TenantId,
-  { request, subject, idempotencyKey, planId }: Submission,
+  { request, subject, idempotencyKey, planId, isRepeated = planId !== undefined }: Submission,
   deps: SubmitDeps,
 ): Promise<Submitted> {
   const known = checkedPlan(request)
   const create = (id: string, at: string) => newPlan({ ...known, id, subject, idempotencyKey, at })
   const storing = { operation: 'plan_submit', body: known, idempotencyKey, planId: planId ?? newPlanId(), create }
-  return storePlan(tenant, { ...storing, isRepeated: planId !== undefined }, deps)
+  return storePlan(tenant, { ...storing, isRepeated }, deps)
 }
 
 export type RetrySubmission = { plan: PlanRecord; subject: string; idempotencyKey?: string | undefined }
@@ -164,12 +166,16 @@ async function reserve(
 }
 
 /** The known fields of a plan (D2.4). Throws `invalid_request` unless it can be carried out; `at` is the pointer of the plan in the body. */
-export function checkedPlan({ title, steps, parallel, timeout_secs }: PlanRequest, at = ''): PlanRequest {
+export function checkedPlan({ title, steps, parallel, ...times }: PlanRequest, at = ''): PlanRequest {
+  const { timeout_secs, deadline_hours, wait_secs, priority } = times
   const plan: PlanRequest = {
     ...(title !== undefined && { title }),
     steps: steps.map(knownStep),
     ...(parallel !== undefined && { parallel }),
     ...(timeout_secs !== undefined && { timeout_secs }),
+    ...(deadline_hours !== undefined && { deadline_hours }),
+    ...(wait_secs !== undefined && { wait_secs }),
+    ...(priority && { priority }),
   }
   const problem = planProblem(plan)
   if (problem) throw invalidRequest(problem.message, { param: at + problem.path })

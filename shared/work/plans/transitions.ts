@@ -1,4 +1,5 @@
 import type { Plan } from '../../kernel/plan-step.ts'
+import { HOUR_MS, isoTime } from '../../kernel/time.ts'
 import type { PlanHead, PlanRecord, PlanTransition, Spent } from './port.ts'
 import {
   areStepsOver,
@@ -7,6 +8,7 @@ import {
   failStep,
   hasRunningStep,
   isRunBy,
+  limitOf,
   nextSteps,
   withSpent,
   withState,
@@ -22,9 +24,10 @@ export type NewPlan = Plan & {
   id: string
   subject: string
   timeout_secs?: number
+  deadline_hours?: number
   idempotencyKey?: string | undefined
   at: string
-}
+} & Pick<PlanRecord, 'priority' | 'wait_secs'>
 
 /** Steps of one plan that run at the same time. */
 const MAX_AT_ONCE = 8
@@ -38,13 +41,17 @@ const DIED_TWICE = 'its executors died twice: the plan is not started a third ti
 
 /** The record of a valid plan that was just submitted. */
 export function newPlan({ id, subject, title, steps, parallel = false, at, ...rest }: NewPlan): PlanRecord {
+  const { timeout_secs = null, priority, wait_secs, deadline_hours: hours } = rest
   return {
     plan_id: id,
     subject,
     title: title ?? null,
     steps,
     parallel,
-    timeout_secs: rest.timeout_secs ?? null,
+    timeout_secs,
+    ...(priority && { priority }),
+    ...(wait_secs !== undefined && { wait_secs }),
+    ...(hours !== undefined && { deadline_at: isoTime(Date.parse(at) + Math.round(HOUR_MS * hours)) }),
     status: 'queued',
     states: steps.map((step) => ({ id: step.id, status: 'pending', error: null, started_at: null, ended_at: null })),
     error: null,
@@ -185,11 +192,20 @@ function cancel(plan: PlanRecord, at: string): PlanRecord {
 /** running -> failed, because its time is over (D7.1). */
 export const timedOut =
   ({ executor, at }: By): PlanTransition =>
-  (plan) => {
-    if (!isRunBy(plan, executor)) return undefined
-    const error = `the plan did not end within its ${plan.timeout_secs ?? 0} s`
-    return { ...endSteps(plan, { running: error, pending: error, at }), status: 'failed', error: plan.error ?? error }
-  }
+  (plan) =>
+    isRunBy(plan, executor) ? endLate(plan, at) : undefined
+
+/** queued -> failed, because its time is over before its turn has come (D54.7). */
+export const expire =
+  (at: string): PlanTransition =>
+  (plan) =>
+    plan.status === 'queued' && limitOf(plan).atMs <= Date.parse(at) ? endLate(plan, at) : undefined
+
+function endLate(plan: PlanRecord, at: string): PlanRecord {
+  const { code, error } = limitOf(plan)
+  const ended = endSteps(plan, { running: error, pending: error, at })
+  return { ...ended, status: 'failed', error: plan.error ?? error, error_code: code }
+}
 
 /** running without a running step -> queued, for another executor. It does not count as a start. */
 export const giveBack =

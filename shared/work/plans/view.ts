@@ -1,3 +1,4 @@
+import type { Priority } from '../../agent/providers/port.ts'
 import type { PlanStep } from '../../kernel/plan-step.ts'
 import { graphOf } from './graph.ts'
 import {
@@ -36,9 +37,13 @@ export type PlanView = {
   step_runs: Record<string, StepRunView>
   usage: Spent
   error?: string
+  error_code?: 'no_room' | 'timeout'
   retry_of?: string
   parallel?: true
   timeout_secs?: number
+  priority?: Priority
+  wait_secs?: number
+  deadline_at?: string
   created_at: string
   started_at: string | null
   ended_at: string | null
@@ -47,12 +52,12 @@ export type PlanView = {
 /** A plan as a list shows it. `step_counts` holds every state. */
 export type PlanSummary = Pick<
   PlanView,
-  'id' | 'title' | 'status' | 'usage' | 'error' | 'retry_of' | 'created_at' | 'started_at' | 'ended_at'
+  'id' | 'title' | 'status' | 'usage' | 'error' | 'error_code' | 'retry_of' | 'created_at' | 'started_at' | 'ended_at'
 > & { step_counts: Record<StepStatus, number> }
 
 /** Step ids may be `__proto__`: `Object.fromEntries` makes it a key like any other. */
 export function planView(plan: PlanRecord, outputs: ReadonlyMap<string, string>): PlanView {
-  const { states, steps, parallel, timeout_secs } = plan
+  const { states, steps, parallel, timeout_secs, priority, wait_secs, deadline_at } = plan
   const failed = states.filter(({ status }) => status === 'failed')
   const done = states.filter(({ status }) => status === 'done')
   const { id, title, status, ...rest } = commonView(plan)
@@ -69,6 +74,9 @@ export function planView(plan: PlanRecord, outputs: ReadonlyMap<string, string>)
     step_runs: stepRuns(plan),
     ...(parallel && { parallel }),
     ...(timeout_secs !== null && { timeout_secs }),
+    ...(priority && { priority }),
+    ...(wait_secs !== undefined && { wait_secs }),
+    ...(deadline_at !== undefined && { deadline_at }),
     ...rest,
   }
 }
@@ -98,13 +106,15 @@ const usageOf = (states: readonly StepState[]): Spent =>
     .filter(({ taken_from }) => taken_from === undefined)
     .reduce((sum, { spent }) => (spent ? addSpent(sum, spent) : sum), NOTHING_SPENT)
 
-function commonView({ plan_id, title, status, states, error, retry_of, created_at, started_at, ended_at }: PlanHead) {
+function commonView({ plan_id, title, status, states, error, error_code, retry_of, ...times }: PlanHead) {
+  const { created_at, started_at, ended_at } = times
   return {
     id: plan_id,
     ...(title !== null && { title }),
     status,
     usage: usageOf(states),
     ...(error !== null && { error }),
+    ...(error_code && { error_code }),
     ...(retry_of !== undefined && { retry_of }),
     created_at,
     started_at,

@@ -1,8 +1,10 @@
 import { expect } from 'chai'
 import type { ApiType } from '../../../shared/platform/api/api-type.ts'
+import { openStream } from '../../support/api-client.ts'
 import { DEFINITION, GOOD, putInstance, useFlows } from '../../support/flows.ts'
 import { useIssuer } from '../../support/issuer/use-issuer.ts'
 import { inBothForms, type Reply } from '../../support/product.ts'
+import { TenantEvents } from '../../support/tenant-events.ts'
 import { until } from '../../support/until.ts'
 import { VendorBatchServer } from '../../support/vendor-batches.ts'
 
@@ -171,6 +173,44 @@ inBothForms('batches of a flow', (startProduct, form) => {
     } finally {
       await vendor.close()
     }
+  })
+
+  it('D54.5, D55.2: leave a place to others; a flow that waits for one says so in its stream, and the end of a batch is told', async () => {
+    const hold = Promise.withResolvers<void>()
+    bench.main.otherwise(async () => {
+      await hold.promise
+      return GOOD
+    })
+    const { product } = bench
+    const name = await bench.publish(DEFINITION)
+    const events = await TenantEvents.open(product.url, '?types=batch.ended')
+    bodyOf(await bench.call('PUT', '/config/limits', { concurrent_runs: 2 }))
+    const atWork = (count: number) =>
+      until(() => bench.main.openRequests() === count, { what: `${count} runs to be at work` })
+    const run = (more: object) =>
+      openStream(`${product.url}/flows/${name}/run`, {
+        method: 'POST',
+        headers: { accept: 'text/event-stream', 'content-type': 'application/json' },
+        body: JSON.stringify({ input: { text: 'a' }, provider_instance: 'main', model: 'm-1', ...more }),
+      })
+    const items = Array.from({ length: 20 }, () => ({ input: { text: 'a' } }))
+    const request = { items, provider_instance: 'main', model: 'm-1' }
+    const { batch_id } = bodyOf(await bench.call('POST', `/flows/${name}/batch`, request), 202) as Batch
+    await atWork(1)
+    const other = await run({})
+    await atWork(2)
+    const stream = await run({ wait_secs: 60, priority: 'interactive' })
+    const first = await stream.next()
+    expect([first?.event, first?.data['place']]).to.deep.equal(['waiting', 1])
+    expect(stream.response.headers.has('x-run-id')).to.equal(false)
+    hold.resolve()
+    const names = (await stream.all()).map(({ event }) => event)
+    expect([names.find((event) => event !== 'waiting'), names.at(-1)]).to.deep.equal(['started', 'result'])
+    expect((await other.all()).at(-1)?.event).to.equal('result')
+    expect((await events.until('batch.ended', { batch_id })).data).to.include({ flow: name, status: 'done' })
+    expect((await get(batch_id)).item_counts.ok).to.equal(20)
+    bodyOf(await bench.call('PUT', '/config/limits', {}))
+    events.leave()
   })
 
   it('D55: are cancelled while they are at work', async () => {

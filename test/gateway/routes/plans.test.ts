@@ -29,11 +29,13 @@ describe('the plan queue', () => {
   }
 
   it('D7.1: POST /plans/submit answers 202 with the plan, stored for the subject of the token', async () => {
-    const body = { title: 'Two', ...CHAIN, parallel: true, timeout_secs: 86_400, x: 1 }
+    const times = { timeout_secs: 86_400, wait_secs: 3_600, priority: 'normal' }
+    const body = { title: 'Two', ...CHAIN, parallel: true, ...times, deadline_hours: 2, x: 1 }
     const { response, plan } = await submit(body)
     expect(response.status).to.equal(202)
     expect(response.headers.has('idempotency-replayed')).to.equal(false)
-    const { x: _x, ...known } = body
+    const { x: _x, deadline_hours: hours, ...known } = body
+    expect(Date.parse(String(plan['deadline_at'])) - Date.parse(String(plan['created_at']))).to.equal(hours * 3_600_000)
     expect(plan).to.deep.include({ ...known, status: 'queued', step_statuses: { a: 'pending', b: 'pending' } })
     expect(await planning().plans.get(DEFAULT_TENANT, plan.id)).to.include({ subject: 'ada' })
   })
@@ -78,6 +80,8 @@ describe('the plan queue', () => {
     ['a timeout of 0', { ...CHAIN, timeout_secs: 0 }, /^\/timeout_secs$/],
     ['a timeout of 10^9', { ...CHAIN, timeout_secs: 1e9 }, /^\/timeout_secs$/],
     ['half a second', { ...CHAIN, timeout_secs: 0.5 }, /^\/timeout_secs$/],
+    ['a deadline of 0', { ...CHAIN, deadline_hours: 0 }, /^\/deadline_hours$/],
+    ['another priority', { ...CHAIN, priority: 'urgent' }, /^\/priority$/],
     ['a title that is null', { ...CHAIN, title: null }, /^\/title$/],
   ]
   for (const [what, body, param] of wrong) {

@@ -232,6 +232,7 @@ const WEBHOOK_EVENTS = members<WebhookEventType>({
   'tool_call.requested': true,
   'plan.ended': true,
   'flow.ended': true,
+  'batch.ended': true,
   'budget.threshold': true,
 })
 
@@ -312,7 +313,7 @@ describe('the API description names the same as the code', () => {
 
   it('the events of a flow', () => {
     const events = new Set(dataSchemas('FlowEventFrame').map(({ event }) => event))
-    expect([...events].toSorted()).to.deep.equal(Object.keys(FLOW_FIELDS).toSorted())
+    expect([...events].toSorted()).to.deep.equal([...Object.keys(FLOW_FIELDS), 'waiting'].toSorted())
   })
 
   for (const [event, fields] of Object.entries(FLOW_FIELDS)) {

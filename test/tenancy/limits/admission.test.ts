@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { MetricsRegistry } from '../../../services/ops/registry.ts'
 import { AppError } from '../../../shared/kernel/errors.ts'
 import { createLog } from '../../../shared/kernel/log.ts'
 import { DEFAULT_TENANT as TENANT } from '../../../shared/kernel/tenant.ts'
@@ -20,6 +21,7 @@ describe('the admission of runs', () => {
   let arePlacesAway: boolean
   let renewed: string[][]
   let lines: string[]
+  let metrics: MetricsRegistry
   let places: RunPlaces
   let admission: RunAdmission
 
@@ -29,6 +31,7 @@ describe('the admission of runs', () => {
     arePlacesAway = false
     renewed = []
     lines = []
+    metrics = new MetricsRegistry()
     const memory = new MemoryRunPlaces(() => 0)
     const unlessAway = async (act: () => Promise<void>) => {
       if (arePlacesAway) throw new AppError('unavailable', 'Redis does not answer')
@@ -47,7 +50,7 @@ describe('the admission of runs', () => {
     admission = new RunAdmission({
       limits: { of: () => limits, peek: () => (limits instanceof Promise ? undefined : limits) },
       budgets: { refusal: async () => refusal },
-      places,
+      ...{ places, metrics },
       log: createLog({ level: 'debug', write: (line) => lines.push(line) }),
       renewEveryMs: 5,
     })
@@ -163,6 +166,10 @@ describe('the admission of runs', () => {
     const interactive = await waitOf({ runId: 'interactive', priority: 'interactive' })
     expect((await standingOf(interactive))?.place).to.equal(1)
     expect(batch.standing?.place).to.equal(2)
+    expect(await metrics.gaugeValue('starts_waiting')).to.equal(2)
+    expect(await metrics.gaugeValue('starts_waiting_oldest_seconds'))
+      .to.be.a('number')
+      .above(0)
     end?.()
     expect(await interactive.turn).to.equal('placed')
     await until(() => batch.standing?.expectedStart, { what: 'the expected start' })

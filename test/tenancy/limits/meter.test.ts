@@ -41,19 +41,21 @@ describe('a metered provider', () => {
   let meter: Meter
   let closed: number
   let unpriced: unknown[]
+  let waits: unknown[]
 
   beforeEach(() => {
     spent = []
     refusal = undefined
     closed = 0
     unpriced = []
+    waits = []
     const reserve = async ({ tenant }: Payer, most: () => Spent) => {
       reserved = most()
       return refusal ?? { settle: (used: Spent) => void (used.tokens > 0 && spent.push({ tenant, ...used })) }
     }
     meter = createMeter({
       reservations: { reserve },
-      gate: { enter: () => FREE_TURN },
+      gate: { enter: ({ waitMs }) => (waits.push(waitMs), FREE_TURN) },
       priceOf: ({ type }) => (type === 'openai' ? 0.5 : undefined),
       onUnpriced: (...call) => unpriced.push(call),
     })
@@ -96,6 +98,14 @@ describe('a metered provider', () => {
     expect(reserved).to.deep.equal({ tokens: 1_011, costUsd: 0.5 })
     for await (const part of provider.stream({ ...REQUEST, choices: { maxOutputTokens: 7 } }, SIGNAL)) void part
     expect(reserved?.tokens).to.equal(18)
+  })
+
+  it('D54.7: a call waits for its turn until the deadline of its caller', async () => {
+    const deadlines = [undefined, Date.now() + 3_600_000, Date.now() - 1]
+    for (const deadlineMs of deadlines)
+      for await (const part of metered([FINISH]).stream({ ...REQUEST, caller: { deadlineMs } }, SIGNAL)) void part
+    expect([waits[0], waits[2]]).to.deep.equal([undefined, 0])
+    expect(waits[1]).to.be.a('number').within(3_590_000, 3_600_000)
   })
 
   it('a call whose price is unknown costs no dollars, which is told', async () => {

@@ -42,6 +42,16 @@ describe('the order of starts that wait', () => {
       ['c', 0],
     ])
     expect(orderOf(lineOf(starts, { turnsOf }))).to.deep.equal(['i2', 'i1', 'n3', 'n1', 'n2', 'b'])
+    const weighted = { ...NO_LIMITS, customers: { default: { weight: 1 }, overrides: { x: { weight: 2 } } } }
+    const line = lineOf(['1', '2', '3', '4', '5', '6'].map((each) => `${each} normal ${Number(each) > 4 ? 'y' : 'x'}`))
+    expect(startsInOrder(TENANT, line, weighted).map(({ runId }) => runId)).to.deep.equal([
+      '1',
+      '5',
+      '2',
+      '3',
+      '6',
+      '4',
+    ])
   })
 
   it('lets one that is not interactive go first when none had its turn for 5 s', () => {

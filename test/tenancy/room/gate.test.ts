@@ -53,10 +53,13 @@ describe('the order of model calls that wait', () => {
     )
   })
 
-  it('gives a tenant of twice the weight twice the tokens', () => {
+  it('gives a tenant of twice the weight twice the tokens, and so a customer', () => {
     const queue = new FairQueue<QueuedCall>((tenant) => (tenant === 't_1' ? 2 : 1))
     for (let at = 0; at < 60; at++) for (const tenant of ['t_1', 't_2']) queue.push(queued(tenant), 0)
     expect(turns(queue, 60).filter(({ tenant }) => tenant === 't_1')).to.have.length.within(39, 41)
+    const ofCustomers = new FairQueue<QueuedCall>((_tenant, customer) => (customer === 'a' ? 2 : 1))
+    for (let at = 0; at < 60; at++) for (const name of ['a', 'b']) ofCustomers.push(queued('t_1', 'normal', name), 0)
+    expect(turns(ofCustomers, 60).filter(({ caller }) => caller.customer === 'a')).to.have.length.within(39, 41)
   })
 
   it('saves no turns for a tenant that did not wait', () => {
@@ -144,8 +147,10 @@ describe('the turns of model calls', () => {
     const first = await begin()
     first.refused(50_000, undefined)
     first.end(undefined)
-    const answer = await enter({ maxWaitMs: 30_000 })
-    expect(answer).to.have.property('retryAfterMs').that.is.within(40_000, 50_000)
+    for (const most of [{ maxWaitMs: 30_000 }, { waitMs: 30_000 }])
+      expect(await enter(most))
+        .to.have.property('retryAfterMs')
+        .that.is.within(40_000, 50_000)
   })
 
   it('are no more at a time than the instance allows, and one that ends gives its place to the next', async () => {

@@ -11,7 +11,7 @@ const TENANT = tenantId('t_1')
 /** An hour and a day of each dimension; without pairs there is nothing by `metadata`. */
 const PLACES = BUCKETS.length * (DIMENSIONS.length - 1)
 const USED: RunUsage = {
-  ...{ kind: 'run', model: 'm', hasFailed: false },
+  ...{ kind: 'run', model: 'm', hasFailed: false, isInvalid: false },
   ...{ input_tokens: 10, cache_read_tokens: 0, cache_write_tokens: 0, output_tokens: 5, cost_usd: 0.5, ms: 1_000 },
 }
 
@@ -61,6 +61,16 @@ describe('the recorder of usage', () => {
     ])
   })
 
+  it('D21e: counts a run for the combination of its values, each of which is cut where it is very long', async () => {
+    const { recorder, taken } = open()
+    recorder.add(TENANT, { ...USED, model: 'm'.repeat(300), customer: 'c-1' })
+    await recorder.close()
+    const keyOf = (by: string) => [...(taken.find((each) => each.by === by)?.rows.keys() ?? [])]
+    const model = `${'m'.repeat(256)}…`
+    expect(keyOf('model')).to.deep.equal([model])
+    expect(keyOf('crossed')).to.deep.equal([JSON.stringify([model, 'run', '', 'c-1', ''])])
+  })
+
   it('writes the sums of many runs at once, by hour and by day, in the hour in which each has ended', async () => {
     const { recorder, taken, clock } = open()
     for (let i = 0; i < 3; i++) recorder.add(TENANT, { ...USED, hasFailed: i === 0 })
@@ -72,6 +82,7 @@ describe('the recorder of usage', () => {
     expect(early?.rows.get('m')).to.include({
       runs: 3,
       failed: 1,
+      invalid: 0,
       input_tokens: 30,
       cache_read_tokens: 0,
       cache_write_tokens: 0,

@@ -38,6 +38,7 @@ describe('the outbox of webhooks', () => {
       { type: 'permission.requested', subject: 'perm_1', page: 'approvals/perm_1' },
       { type: 'plan.ended', subject: 'plan_1', page: 'plans/plan_1' },
       { type: 'flow.ended', subject: 'trace_1', page: 'activity/run_1' },
+      { type: 'batch.ended', subject: 'batch_1', page: 'flows' },
       { type: 'budget.threshold', subject: '2026-11-22 usd_per_day 5 80', page: 'settings' },
     ] as const
     await webhooks.put('a', { events: events.map(({ type }) => type) })

@@ -80,6 +80,16 @@ describe('the submission of plans', () => {
       expect(stored).to.include({ parallel: true, title: null, timeout_secs: null })
     })
 
+    it('D54.7: a plan that has not begun in time has failed for whoever looks at it', async () => {
+      const { calls, plans } = open()
+      const { plan } = await calls.submit(TENANT, { ...CHAIN, wait_secs: 5 }, CALL)
+      expect(await calls.get(TENANT, plan.id)).to.include({ status: 'queued', wait_secs: 5 })
+      const created_at = new Date(Date.parse(AT) - 5_000).toISOString()
+      await plans.change(TENANT, plan.id, (stored) => ({ ...stored, created_at }))
+      expect(await calls.get(TENANT, plan.id)).to.include({ status: 'failed', error_code: 'no_room', ended_at: AT })
+      expect(await plans.get(TENANT, plan.id)).to.include({ status: 'failed' })
+    })
+
     it('accepts a plan that the queue cannot take at the moment: it is stored', async () => {
       const process = open()
       process.isQueueAway = true

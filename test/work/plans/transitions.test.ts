@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import { graphOf } from '../../../shared/work/plans/graph.ts'
 import type { PlanRecord, PlanTransition } from '../../../shared/work/plans/port.ts'
-import { nextSteps, runOfStep } from '../../../shared/work/plans/states.ts'
+import { retryOf } from '../../../shared/work/plans/retry.ts'
+import { limitOf, nextSteps, runOfStep } from '../../../shared/work/plans/states.ts'
 import {
   asBegun,
   beginNextSteps,
@@ -9,11 +10,13 @@ import {
   begunBy,
   cancelled,
   endStep,
+  expire,
   finish,
   firstSteps,
   giveBack,
   giveUp,
   interrupt,
+  type NewPlan,
   newPlan,
   noteAction,
   noteSpent,
@@ -255,6 +258,30 @@ describe('the transitions of a plan', () => {
     expect(earlier.error).to.equal('a broke')
     const half = after(running([step('a'), step('b')]), beginNextSteps(by(7)), done('a'), timedOut(by(7)))
     expect(statusesOf(half)).to.deep.equal({ a: 'done', b: 'skipped' })
+  })
+
+  it('D54.7: a plan that has not begun in time, or is past its deadline, has failed: while it is queued, and as it begins', () => {
+    const queued = (more: Partial<NewPlan>) =>
+      newPlan({ id: 'plan_1', subject: 'anna', steps: [step('a'), step('b')], at: at(0), ...more })
+    const [waits, dated] = [queued({ wait_secs: 5, timeout_secs: 1 }), queued({ deadline_hours: 10 / 3_600 })]
+    expect(dated.deadline_at).to.equal(at(10))
+    expect([expire(at(4))(waits), expire(at(9))(dated), expire(at(99))(queued({ timeout_secs: 1 }))]).to.deep.equal([
+      ...[undefined, undefined, undefined],
+    ])
+    const noRoom = after(waits, expire(at(5)))
+    expect(noRoom).to.include({ status: 'failed', error_code: 'no_room', ended_at: at(5), executor: null })
+    expect(statusesOf(noRoom)).to.deep.equal({ a: 'skipped', b: 'skipped' })
+    expect(after(dated, expire(at(10)))).to.include({ status: 'failed', error_code: 'timeout' })
+    const late = after(waits, claim(by(7, 6)), timedOut(by(7, 6)))
+    expect(late).to.include({ status: 'failed', error_code: 'no_room' })
+    expect(limitOf(after(waits, claim(by(7, 5)))), 'it has begun in time').to.include({
+      code: 'timeout',
+      atMs: Date.parse(at(6)),
+    })
+    const again = retryOf(after(queued({ wait_secs: 5, priority: 'normal', deadline_hours: 1 }), expire(at(5))), {
+      ...{ id: 'plan_2', subject: 'anna', at: at(60) },
+    })
+    expect(again).to.include({ wait_secs: 5, priority: 'normal' }).and.not.have.property('deadline_at')
   })
 
   it('a plan is given back only without a running step, and that is no start', () => {

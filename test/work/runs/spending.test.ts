@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
+import { LiveSteps } from '../../../services/executor/live-steps.ts'
 import { createPlanSteps } from '../../../services/executor/plan-steps.ts'
 import { SessionUsage } from '../../../services/worker/sessions/session-usage.ts'
 import { Conversation } from '../../../shared/agent/engine/conversation.ts'
@@ -134,9 +135,10 @@ describe('what the budget shows of a run, however it ends', () => {
           files: NO_FILES,
           maxTurns: 4,
           reporter,
+          live: new LiveSteps(),
           log: SILENT_LOG,
         },
-      })(TENANT, `plan_${'0'.repeat(32)}`)
+      })(TENANT, { plan_id: `plan_${'0'.repeat(32)}` })
       const step = { id: 'write', prompt: 'write', run_id: 'run_1', beforeAction: async () => {} }
       const { spent = {} } = await runStep(step, new Map(), on.caller.signal)
       await on.settled()

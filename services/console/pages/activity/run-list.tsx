@@ -15,7 +15,7 @@ const SPANS_MS: Readonly<Record<string, number>> = { '1h': 3_600_000, '24h': 86_
 export function RunList({ query }: { query: URLSearchParams }) {
   const filters = filtersOf(query)
   const concerns = ({ event }: { event: string }) => event.startsWith('run.')
-  const list = useList<Schema<'Run'>>({ path: '/runs', field: 'runs', query: filters, concerns })
+  const list = useList<Schema<'Run'>>({ path: '/runs', field: 'runs', query: filters, concerns, isKept: true })
   const isFiltered = Object.keys(filters).length > 0
   return (
     <div class="page">

@@ -53,8 +53,8 @@ export function NewPlan({ from }: { from: string | null }) {
 async function takeFrom(id: string, text: Signal<string>): Promise<void> {
   const plan = await get<Plan>(`/plans/${encodeURIComponent(id)}`).catch(tellFailure)
   if (!plan) return
-  const { title, steps, parallel, timeout_secs } = plan
-  text.value = printJson({ title, steps, parallel, timeout_secs })
+  const { title, steps, parallel, timeout_secs, priority, wait_secs } = plan
+  text.value = printJson({ title, steps, parallel, timeout_secs, priority, wait_secs })
 }
 
 const Waves = ({ waves }: { waves: readonly (readonly string[])[] }) => (

@@ -8,7 +8,7 @@ import { TextField } from '../../parts/text-field.tsx'
 import { inWords } from './in-words.ts'
 
 const EVENTS = [
-  ...['permission.requested', 'tool_call.requested', 'run.ended', 'plan.ended', 'flow.ended'],
+  ...['permission.requested', 'tool_call.requested', 'run.ended', 'plan.ended', 'flow.ended', 'batch.ended'],
   'budget.threshold',
 ] as const
 

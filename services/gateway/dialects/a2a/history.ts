@@ -59,7 +59,10 @@ function messageOf(write: TaskWriter, { role, blocks }: ApiType<'SessionMessage'
 }
 
 /** The plan as it was submitted. */
-export function historyOfPlan(ref: TaskRef, { title, steps, parallel, timeout_secs }: PlanView): JsonObject[] {
-  const plan = { title, steps, parallel, timeout_secs }
+export function historyOfPlan(
+  ref: TaskRef,
+  { title, steps, parallel, timeout_secs, priority, wait_secs }: PlanView,
+): JsonObject[] {
+  const plan = { title, steps, parallel, timeout_secs, priority, wait_secs }
   return [new TaskWriter(ref).message('message-1', [{ data: plan }], 'USER')]
 }

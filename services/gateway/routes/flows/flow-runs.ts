@@ -1,12 +1,19 @@
 import type { Request, RequestHandler } from 'express'
 import type { Broker } from '../../../../shared/cluster/commands/broker.ts'
+import type { Frames } from '../../../../shared/cluster/journal/frame-stream.ts'
+import { renderReaderFailure } from '../../../../shared/cluster/journal/frames.ts'
+import { toAppError } from '../../../../shared/kernel/errors.ts'
 import { runIdOf } from '../../../../shared/kernel/ids.ts'
+import { refusalFrame } from '../../../../shared/work/flows/calls/answer.ts'
+import type { StartedFlow } from '../../../../shared/work/flows/calls/calls.ts'
+import type { WaitingFlow } from '../../../../shared/work/flows/transitions.ts'
 import type { RouteTable } from '../../../http/routes.ts'
 import type { ReadBody } from '../../bodies/body.ts'
 import { answerUntilLeft, leaving } from '../../client-gone.ts'
 import { subjectOf, tenantOf } from '../../middleware/auth.ts'
 import { FLOW, idempotencyKeyOf, lastEventId, pathId, queryFlag } from '../../params.ts'
 import { streamStarted } from '../../starting/answer-start.ts'
+import { AnnouncedFrames, placeAnnouncement } from '../../streams/announced-frames.ts'
 import type { Relay } from '../../streams/sse.ts'
 import { requires } from '../requires.ts'
 import type { FlowRunSurface, FlowSurface } from './flow-surface.ts'
@@ -35,13 +42,16 @@ export function flowRunRoutes({ broker, flows, readBody, relay, admit }: Deps): 
           const left = request.wait_secs !== undefined && { left: leaving(res) }
           const call = { request, subject: subjectOf(res), idempotencyKey, ...left }
           if (queryFlag(req, 'dry_run')) return void res.json(await estimate(tenantOf(res), { name, ...call }))
-          const started = await calls.start(tenantOf(res), name, call)
+          const waits = Promise.withResolvers<WaitingFlow>()
+          const isStream = wantsEvents(req)
+          const starting = calls.start(tenantOf(res), name, { ...call, ...(isStream && { onWait: waits.resolve }) })
+          const started = await Promise.race([starting, waits.promise])
           res.setHeader('X-Trace-ID', started.traceId)
-          const { isReplayed } = started
-          if (isReplayed) res.setHeader('Idempotency-Replayed', 'true')
-          if (!wantsEvents(req)) return answerUntilLeft(res, (signal) => started.answer(signal))
+          if ('wait' in started) return relay(waitingStream(started, starting), res)
+          if (started.isReplayed) res.setHeader('Idempotency-Replayed', 'true')
+          if (!isStream) return answerUntilLeft(res, (signal) => started.answer(signal))
           const run = { runId: runIdOf(started.traceId), frames: await started.frames() }
-          await streamStarted({ broker, relay }, res, { ...run, isReplayed, after })
+          await streamStarted({ broker, relay }, res, { ...started, ...run, after })
         }),
       ),
     },
@@ -57,6 +67,27 @@ export function flowRunRoutes({ broker, flows, readBody, relay, admit }: Deps): 
       ),
     },
   }
+}
+
+/** It has no `X-Run-ID`: there is no run before its turn has come, and a client that comes back starts it again with its key. */
+const waitingStream = ({ traceId, wait }: WaitingFlow, starting: Promise<StartedFlow>) => ({
+  frames: new AnnouncedFrames(framesOf(traceId, starting), async () => {
+    const { place, expectedStart } = wait.standing ?? {}
+    return placeAnnouncement({ ...(place && { place }), expected_start: expectedStart?.toISOString() ?? null })
+  }),
+  farewell: renderReaderFailure,
+})
+
+/** The frames of a flow that waits for its turn. Where it is refused then, its stream ends with that. */
+async function* framesOf(traceId: string, starting: Promise<StartedFlow>): AsyncGenerator<Frames, undefined> {
+  const frames = await starting
+    .then((started) => started.frames())
+    .catch((cause: unknown) => {
+      const refusal = toAppError(cause)
+      if (refusal.kind === 'internal') throw cause
+      return [{ text: refusalFrame(traceId, refusal), lastSeq: 0 }]
+    })
+  return void (yield* frames)
 }
 
 const EVENTS = 'text/event-stream'

@@ -115,10 +115,13 @@ function noteOutcome(route: ModelRoute, answer: StartedAnswer | undefined, { now
 
 /** The answer of a provider that is not called. */
 function skipped({ provider }: ModelRoute): StartedAnswer {
-  const message = `${provider.type} is not called for a while, because it has failed several times of late`
+  const message = passedOver(provider.type)
   const problem = failure('provider_unavailable', 'provider_skipped', message, { isFailover: true })
   return failed(problem)
 }
+
+export const passedOver = (name: string): string =>
+  `${name} is not called for a while, because it has failed several times of late`
 
 const failed = (problem: Failure): StartedAnswer => ({ first: { type: 'failure', failure: problem }, rest: NO_PARTS })
 
@@ -141,7 +144,8 @@ const MAX_MODELS = 64
 /** The health of models that no other process knows of. */
 const healths = new WeakMap<ModelProvider, Map<string, KnownHealth>>()
 
-function healthOf({ provider, model }: ModelRoute): ModelHealth {
+/** The health of a model, as far as it is known here. */
+export function healthOf({ provider, model }: Pick<ModelRoute, 'provider' | 'model'>): ModelHealth {
   const shared = provider.stateOf?.(model)
   if (shared) return shared.health
   const ofProvider = healths.get(provider) ?? new Map<string, KnownHealth>()

@@ -52,7 +52,7 @@ export async function* startHedged(call: HedgedCall): AsyncGenerator<CallNotice,
       }
     }
   } finally {
-    for (const request of race.takeAll()) void abandon(request)
+    for (const request of race.takeAll()) abandon(request)
   }
 }
 
@@ -71,13 +71,20 @@ class Request {
       onSent()
     }
     this.pending = open(route, { signal: AbortSignal.any([signal, this.stop.signal]), onSent: noteSent })
-    this.step = this.pending.next()
+    this.step = this.#next()
   }
 
   /** It has failed, and is sent again. */
   goOn(): void {
-    this.step = this.pending.next()
+    this.step = this.#next()
     this.sentAt = undefined
+  }
+
+  /** A provider may throw while nobody reads the race: whoever reads the step gets that. */
+  #next(): Promise<Step> {
+    const step = this.pending.next()
+    step.catch(() => {})
+    return step
   }
 }
 
@@ -133,7 +140,7 @@ function endOthers({ route }: Request, race: Race, { primary, now, onLate }: Hed
   const sent = others.filter(({ sentAt }) => sentAt !== undefined)
   for (const request of others) {
     noteFirstPart(request, now())
-    void abandon(request)
+    abandon(request)
   }
   const abandoned = sent.map((request) => ({ type: 'abandoned', route: request.route }) as const)
   if (route === primary) return abandoned
@@ -141,12 +148,14 @@ function endOthers({ route }: Request, race: Race, { primary, now, onLate }: Hed
   return [lateWarning(primary, route), { type: 'served_by', route }, ...abandoned]
 }
 
-/** A part that has arrived meanwhile is read by nobody. */
-async function abandon({ stop, pending, step }: Request): Promise<void> {
+/** A part that has arrived meanwhile is read by nobody, and neither is what a provider throws by now. */
+function abandon({ stop, pending, step }: Request): void {
   stop.abort(ABANDONED)
-  const { done, value } = await step
-  if (!done) await pending.return(undefined)
-  else await value?.rest.return?.()
+  const leave = async () => {
+    const { done, value } = await step
+    await (done ? value?.rest.return?.() : pending.return(undefined))
+  }
+  leave().catch(() => {})
 }
 
 function lateWarning(primary: ModelRoute, spare: ModelRoute): WarningEvent {

@@ -25,8 +25,9 @@ export const USAGE_TENANTS: CollectionSpec = {
 /** Tenants of this day that this process has listed; listing one again has no effect. */
 const KNOWN_TENANTS = 10_000
 
-/** Different values of a dimension in an hour or a day; later ones are added up (D21c). */
+/** Different values of a dimension, and combinations of values, in an hour or a day; later ones are added up (D21c). */
 export const MAX_KEYS = 200
+const MAX_CROSSED = 500
 
 const KEPT_MS: Record<Bucket, number> = { hour: 35 * DAY_MS, day: 400 * DAY_MS }
 /** Losing the race for a document this often leaves the addition for later. */
@@ -36,13 +37,10 @@ const MAX_WRITERS = 64
 
 /** The usage of a document, and the latest addition of each process that has added to it lately. */
 type UsageDoc = { rows: StoredRow[]; writers: [process: string, number: number][] }
-/** A row of an older version has none of what caches read or write. */
-type StoredRow = Omit<UsageSums, 'durations' | 'cache_read_tokens' | 'cache_write_tokens'> & {
-  cache_read_tokens?: number
-  cache_write_tokens?: number
-  key: string
-  durations: [index: number, count: number][]
-}
+/** A row of an older version has no count of invalid outputs, and none of what caches read or write. */
+type StoredRow = Omit<UsageSums, 'durations' | keyof typeof NEWER> &
+  Partial<typeof NEWER> & { key: string; durations: [index: number, count: number][] }
+const NEWER = { invalid: 0, cache_read_tokens: 0, cache_write_tokens: 0 }
 
 export function createUsageStore(store: Store): UsageStore {
   const usage = store.collection(USAGE)
@@ -83,7 +81,7 @@ async function tryAdd(usage: Collection, tenant: TenantId, addition: UsageAdditi
     bucket,
     start,
     expires_ms: Date.parse(start) + KEPT_MS[bucket],
-    rows: storedRows(addRows(known, rows, MAX_KEYS)),
+    rows: storedRows(addRows(known, rows, by === 'crossed' ? MAX_CROSSED : MAX_KEYS)),
     writers: [[process, number], ...writers.filter(([writer]) => writer !== process)].slice(0, MAX_WRITERS),
   }
   const durability = 'ordered' // Without a sync of the disk: a power failure may cost the last seconds.
@@ -95,12 +93,7 @@ async function tryAdd(usage: Collection, tenant: TenantId, addition: UsageAdditi
 const readDoc = (doc: JsonObject) => ({ rows: rowsOf(doc as UsageDoc), writers: (doc as UsageDoc).writers })
 
 const rowsOf = ({ rows }: UsageDoc): UsageRows =>
-  new Map(
-    rows.map(({ key, durations, ...sums }) => [
-      key,
-      { cache_read_tokens: 0, cache_write_tokens: 0, ...sums, durations: new Map(durations) },
-    ]),
-  )
+  new Map(rows.map(({ key, durations, ...sums }) => [key, { ...NEWER, ...sums, durations: new Map(durations) }]))
 
 const storedRows = (rows: UsageRows): StoredRow[] =>
   [...rows].map(([key, { durations, ...sums }]) => ({ key, ...sums, durations: [...durations] }))

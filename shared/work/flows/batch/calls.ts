@@ -5,7 +5,7 @@ import type { FlowFailure } from '../../../kernel/events.ts'
 import { itemTraceId, newId } from '../../../kernel/ids.ts'
 import { PROVIDER_TYPES } from '../../../kernel/provider-types.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
-import { DAY_MS } from '../../../kernel/time.ts'
+import { DAY_MS, HOUR_MS } from '../../../kernel/time.ts'
 import type { ApiType } from '../../../platform/api/api-type.ts'
 import { canonicalHash, type JoinableKeys, keyMismatch } from '../../../platform/store/idempotency.ts'
 import type { LiveConfigs } from '../../../tenancy/tenant-config/live-configs.ts'
@@ -41,7 +41,6 @@ type Caller = { subject: string; idempotencyKey: string | undefined }
 type Shown = ApiType<'FlowBatch'>
 type Result = ApiType<'FlowBatchResult'>
 
-const HOUR_MS = 3_600_000
 const DEFAULT_HOURS = 24
 /** Sooner than that no vendor's batch may be done. */
 const LEAST_HOURS = 1

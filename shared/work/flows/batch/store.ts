@@ -205,8 +205,15 @@ export class BatchStore {
     return this.get(tenant, batchId)
   }
 
-  /** Ends a batch all of whose items have ended, and forgets what was left open of one that is not there. Returns whether it is over. */
-  async settle(tenant: TenantId, batchId: string, at: Date): Promise<boolean> {
+  /**
+   * Ends a batch all of whose items have ended, and forgets what was left open of one that is not there. Returns whether it is over. `tell` is called
+   * before the ended batch is forgotten, so that whoever settles it next calls it where this process dies: once at least.
+   */
+  async settle(
+    tenant: TenantId,
+    batchId: string,
+    { at, tell }: { at: Date; tell(tenant: TenantId, batch: Batch): Promise<void> },
+  ): Promise<boolean> {
     const batch = await this.get(tenant, batchId)
     if (!batch) return this.#forget(batchId, at)
     if (batch.ended_at === null) {
@@ -216,6 +223,8 @@ export class BatchStore {
       const isDone = await this.#move(tenant, batchId, { from: 'running', set: set.done })
       if (!isDone) await this.#move(tenant, batchId, { from: 'cancelling', set: set.cancelled })
     }
+    const ended = (await this.#open.get(SYSTEM_TENANT, { batch_id: batchId })) && (await this.get(tenant, batchId))
+    if (ended) await tell(tenant, ended)
     await this.close(batchId)
     return true
   }

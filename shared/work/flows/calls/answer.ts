@@ -2,7 +2,7 @@ import type { Frames } from '../../../cluster/journal/frame-stream.ts'
 import { renderFrame } from '../../../cluster/journal/frames.ts'
 import { AppError, type ErrorKind } from '../../../kernel/errors.ts'
 import type { FlowAnswer, FlowFailure, RunErrorCode } from '../../../kernel/events.ts'
-import { answerOf, terminalEvent } from '../execute/outcome.ts'
+import { answerOf, failureEvent, refusalOf, terminalEvent } from '../execute/outcome.ts'
 import type { Dispatch, DispatchOutput } from '../port.ts'
 
 /** The answer that an ended execution has stored. Throws its failure as an HTTP error. */
@@ -25,6 +25,13 @@ export function answerIn({ text }: Frames): FlowAnswer | undefined {
 /** The terminal frame of an ended execution for a reader who has not received it: it repeats the number of the last frame (D4.2). */
 export const terminalFrame = (dispatch: Dispatch, output: DispatchOutput | undefined, lastSeq: number): string =>
   renderFrame(lastSeq, terminalEvent(dispatch, output))
+
+/** The last frame of a stream whose start has waited and was refused (D54.5). */
+export function refusalFrame(traceId: string, refusal: AppError): string {
+  const { retryAfterSecs: retry_after_secs } = refusal
+  const event = failureEvent(refusalOf(refusal), { trace_id: traceId }, new Date().toISOString())
+  return renderFrame(0, { ...event, ...(retry_after_secs !== undefined && { retry_after_secs }) })
+}
 
 /** Seconds after which a client may try again. */
 export const RETRY_SECS = 5

@@ -31,7 +31,7 @@ export type FlowCallsDeps = StartDeps & {
 }
 
 /** A request to run a flow, as the route has read it. */
-export type FlowCall = Pick<Execution, 'request' | 'subject' | 'idempotencyKey' | 'left'>
+export type FlowCall = Pick<Execution, 'request' | 'subject' | 'idempotencyKey' | 'left' | 'onWait'>
 
 /** An execution that this request has queued, or an earlier one that it joins (D6.6). */
 export type StartedFlow = {

@@ -1,12 +1,12 @@
 import type { Files } from '../../../agent/files/files.ts'
 import type { KnownExecutors } from '../../../cluster/members/executors.ts'
 import { retryUntil } from '../../../kernel/async/retry.ts'
-import { AppError, invalidRequest, toAppError, tooMany } from '../../../kernel/errors.ts'
+import { AppError, invalidRequest, toAppError } from '../../../kernel/errors.ts'
 import { runIdOf } from '../../../kernel/ids.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import type { SchemaCheckers } from '../../../platform/schemas/port.ts'
 import type { Admission } from '../../../tenancy/limits/admission.ts'
-import type { StartWait } from '../../../tenancy/limits/start-lines.ts'
+import { turnOf } from '../../../tenancy/limits/start-lines.ts'
 import type { Audit, TenantConfig } from '../../../tenancy/tenant-config/config.ts'
 import type { LiveConfigs } from '../../../tenancy/tenant-config/live-configs.ts'
 import type { JobQueue } from '../../queue/port.ts'
@@ -37,6 +37,11 @@ export type StartDeps = {
 const END_WITHIN_MS = 60_000
 const END_EVERY_MS = 500
 
+const noRoom = (retryAfterSecs: number) =>
+  new AppError('rate_limit', 'no run of this tenant has ended in time to make room', {
+    code: 'no_room',
+    retryAfterSecs,
+  })
 const clientLeft = () => new AppError('unavailable', 'the client has left before the run had a place')
 
 const NO_HISTORY: Audit = { store_payloads: false, retention_days: 1 }
@@ -105,11 +110,12 @@ export type CheckDeps = Pick<StartDeps, 'compile' | 'checkers' | 'files' | 'exec
 /** The dispatch with its instances and models. Throws when the request or the flow cannot be executed, or the tenant's limits allow no run. */
 async function admit(execution: Execution, { tenant, config, requested, deps }: Asked): Promise<Dispatch> {
   const { primary, fallback } = await checkExecution(execution, { tenant, config, deps })
-  const { request, left } = execution
+  const { request, left, onWait } = execution
   const { priority, wait_secs: waitSecs } = request
   const start = { tenant, runId: runIdOf(requested.trace_id), priority, waitSecs }
   const wait = await deps.admission.admit(start)
-  if (wait) await turnCame(wait, left)
+  if (wait) onWait?.({ traceId: requested.trace_id, wait })
+  if (wait && (await turnOf(wait, left)) === 'late') throw noRoom(wait.retryAfterSecs)
   if (wait && left?.aborted) {
     deps.admission.release(start)
     throw clientLeft()
@@ -136,18 +142,6 @@ export async function checkExecution(
     throw new AppError('unavailable', 'no executor is running at the moment; try again', { retryAfterSecs: RETRY_SECS })
   }
   return { compiled, files, ...routes }
-}
-
-/** Resolves when the start has its place, or its client has left. */
-async function turnCame(wait: StartWait, left: AbortSignal | undefined): Promise<void> {
-  const gone = Promise.withResolvers<'left'>()
-  const leave = () => gone.resolve('left')
-  left?.addEventListener('abort', leave, { once: true })
-  if (left?.aborted) leave()
-  const how = await Promise.race([wait.turn, gone.promise])
-  left?.removeEventListener('abort', leave)
-  wait.leave()
-  if (how === 'late') throw tooMany('no run of this tenant has ended in time to make room', wait.retryAfterSecs)
 }
 
 async function enqueue(tenant: TenantId, dispatch: Dispatch, { queue, dispatches }: StartDeps): Promise<void> {

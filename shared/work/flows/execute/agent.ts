@@ -1,3 +1,4 @@
+import { healthOf, passedOver } from '../../../agent/providers/failures/failover.ts'
 import type { Caller, ModelProvider } from '../../../agent/providers/port.ts'
 import { AppError } from '../../../kernel/errors.ts'
 import type { FlowFailure, OutputProblem } from '../../../kernel/events.ts'
@@ -31,7 +32,8 @@ export type AgentResult =
 export async function runAgent(agent: Agent, deps: AgentDeps): Promise<AgentResult> {
   const { routes, signal, log } = deps
   const { route, canSwitch } = routes.routeOf(agent.own)
-  const end = await runOn(route, agent, deps)
+  const skipped = canSwitch ? await passOver(route, agent, deps) : undefined
+  const end = skipped ?? (await runOn(route, agent, deps))
   if (!('code' in end)) return { ...end, instance: route.instance }
   if (!canSwitch || signal.aborted || !isProviderFailure(end)) {
     return { kind: 'failed', failure: failureOf(end.code, end.error, { agent: agent.name, instance: route.instance }) }
@@ -39,6 +41,19 @@ export async function runAgent(agent: Agent, deps: AgentDeps): Promise<AgentResu
   const warning = routes.switchAfter(route, end)
   if (warning) await log.warn(agent.name, warning)
   return runAgent(agent, deps)
+}
+
+/** Why the model of this route is not called: it rests, and the fallback does not (D56.2). */
+async function passOver(route: FlowRoute, agent: Agent, deps: AgentDeps): Promise<Failed | undefined> {
+  const restsAt = async ({ instance, model }: FlowRoute, isFallback: boolean) => {
+    const provider = await open(instance, agent.name, deps)
+    if ('code' in provider || provider.isAnswered?.()) return isFallback
+    const health = healthOf({ provider, model })
+    return isFallback ? health.rests(performance.now()) : health.isPassedOver(performance.now())
+  }
+  const { fallback } = deps.routes
+  if (!fallback || !(await restsAt(route, false)) || (await restsAt(fallback, true))) return undefined
+  return { code: 'provider_unavailable', error: passedOver(route.instance), detail: 'provider_skipped' }
 }
 
 /** Has one model answer until the output is valid. */

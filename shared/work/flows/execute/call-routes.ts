@@ -19,13 +19,13 @@ export const isProviderFailure = ({ code, detail }: Pick<ErrorEvent, 'code' | 'd
 
 /** Chooses the instance and model of each agent. A call switches to its fallback at most once, and never back. */
 export class CallRoutes {
+  readonly fallback: FlowRoute | null
   readonly #primary: FlowRoute
-  readonly #fallback: FlowRoute | null
   #isSwitched = false
 
   constructor(primary: FlowRoute, fallback: FlowRoute | null) {
     this.#primary = primary
-    this.#fallback = fallback
+    this.fallback = fallback
   }
 
   /** `agent` is a sub-agent's definition, or `undefined` for the main agent. One with an instance of its own never switches. */
@@ -33,20 +33,20 @@ export class CallRoutes {
     const model = agent?.model ?? this.#primary.model
     const instance = agent?.provider_instance
     if (instance !== undefined) return { route: { instance, model }, canSwitch: false }
-    if (this.#isSwitched && this.#fallback) return { route: this.#fallback, canSwitch: false }
-    return { route: { instance: this.#primary.instance, model }, canSwitch: this.#fallback !== null }
+    if (this.#isSwitched && this.fallback) return { route: this.fallback, canSwitch: false }
+    return { route: { instance: this.#primary.instance, model }, canSwitch: this.fallback !== null }
   }
 
   /** Moves the call to its fallback. Returns the warning that announces it, only for the first agent. */
   switchAfter(route: FlowRoute, { error, detail }: Pick<ErrorEvent, 'error' | 'detail'>): WarningEvent | undefined {
-    if (this.#isSwitched || !this.#fallback) return undefined
+    if (this.#isSwitched || !this.fallback) return undefined
     this.#isSwitched = true
-    const { instance, model } = this.#fallback
+    const { instance, model } = this.fallback
     return {
       type: 'warning',
       code: 'provider_failover',
       message: `${error}; ${quoted(model)} of ${instance} takes the call`,
-      detail: { from: route, to: this.#fallback, reason: detail },
+      detail: { from: route, to: this.fallback, reason: detail },
     }
   }
 }

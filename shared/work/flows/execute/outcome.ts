@@ -91,7 +91,8 @@ export function refusalOf(refusal: AppError): FlowFailure {
   return { status: refusal.status, type, message, ...(code !== undefined && { code }) }
 }
 
-function failureEvent(failure: FlowFailure, { trace_id }: Dispatch, at: string): FlowEvent {
+/** The last event of a flow that has failed, or was refused. */
+export function failureEvent(failure: FlowFailure, { trace_id }: Pick<Dispatch, 'trace_id'>, at: string): FlowEvent {
   const { status, message } = failure
   return { ...errorEvent(eventCodeOf(failure), message), status, trace_id, at }
 }

@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers/promises'
-import type { Plan } from '../../../agent/tools/port.ts'
 import { conflict } from '../../../kernel/errors.ts'
 import type { JsonObject } from '../../../kernel/events.ts'
 import { SYSTEM_TENANT, type TenantId } from '../../../kernel/tenant.ts'
 import type { Collection, CollectionSpec, Store } from '../../../platform/store/port.ts'
 import { replaceDoc } from '../../../platform/store/replace.ts'
 import type { Timing } from '../../queue/port.ts'
+import type { PlanRequest } from '../submit.ts'
 
 const BY_NAME = { key: ['name'], order: { within: [], by: ['name'], direction: 'ascending' } } as const
 
@@ -18,7 +18,7 @@ export const SCHEDULING_TENANTS: CollectionSpec = { name: 'scheduling_tenants', 
 export type PlanSchedule = {
   name: string
   timing: Timing
-  plan: Plan & { timeout_secs?: number }
+  plan: PlanRequest
   /** It has no ticks while it is. */
   is_paused: boolean
   created_at: string

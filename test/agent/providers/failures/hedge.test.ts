@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { callModel } from '../../../../shared/agent/providers/failures/failover.ts'
 import { ABANDONED } from '../../../../shared/agent/providers/failures/hedge.ts'
-import type { CallPart } from '../../../../shared/agent/providers/failures/retry.ts'
+import type { CallPart, RetryPolicy } from '../../../../shared/agent/providers/failures/retry.ts'
 import type { ModelPart, ModelProvider, ModelRequest, Priority } from '../../../../shared/agent/providers/port.ts'
 import { oneByOne } from '../../../../shared/kernel/async/batch.ts'
 import { never } from '../ai-sdk/setup.ts'
@@ -28,14 +28,38 @@ function slow(type: string) {
   return Object.assign(seen, { provider })
 }
 
-type Options = { fallback?: ModelProvider; priority?: Priority; hedge?: boolean; signal?: AbortSignal }
+function bug(): ModelPart[] {
+  throw new Error('a bug')
+}
 
-const start = (provider: ModelProvider, { fallback, priority = 'interactive', hedge = true, signal }: Options = {}) =>
+/** The rejections that nobody has handled by the end of `act`. */
+async function unhandledIn(act: () => Promise<void>): Promise<unknown[]> {
+  const unhandled: unknown[] = []
+  const note = (cause: unknown) => void unhandled.push(cause)
+  process.on('unhandledRejection', note)
+  await act()
+  await new Promise(setImmediate) // Those of this turn of the event loop are told by then.
+  process.off('unhandledRejection', note)
+  return unhandled
+}
+
+type Options = {
+  fallback?: ModelProvider
+  priority?: Priority
+  hedge?: boolean
+  signal?: AbortSignal
+  retry?: Partial<RetryPolicy>
+}
+
+const start = (
+  provider: ModelProvider,
+  { fallback, priority = 'interactive', hedge = true, signal, retry = { maxRequests: 1 } }: Options = {},
+) =>
   oneByOne(
     callModel({
       primary: { provider, model: 'big', caller: { priority } },
       fallback: fallback && { provider: fallback, model: 'spare', caller: { priority } },
-      ...{ hedge, signal: signal ?? never(), retry: { maxRequests: 1 } },
+      ...{ hedge, signal: signal ?? never(), retry },
       request: { messages: [{ role: 'user', text: 'hi' }], tools: [], stopSequences: [] },
     }),
   )
@@ -155,6 +179,37 @@ describe('a second request for a late answer (D56)', () => {
     expect(last)
       .to.have.nested.property('failure.message')
       .that.match(/http_503/)
+  })
+
+  it('is given up without a trace by a provider that throws then', async () => {
+    const { first, options } = await known()
+    first.provider.stream = async function* ({ onSent }, signal) {
+      onSent?.()
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+      first.reasons.push(signal.reason)
+      yield* bug()
+    }
+    const unhandled = await unhandledIn(async () => {
+      expect((await call(first.provider, options)).last).to.have.property('type', 'finish')
+    })
+    expect([first.reasons, unhandled]).to.deep.equal([[ABANDONED], []])
+  })
+
+  it('is the failure of whoever reads on when a provider throws between two reads', async () => {
+    const { first } = await known()
+    first.steps.push(DOWN)
+    const reading = start(first.provider, { retry: { maxRequests: 2, baseDelayMs: 0 } })
+    const unhandled = await unhandledIn(async () => {
+      expect((await reading.next()).value).to.include({ type: 'warning', code: 'transport_retrying' })
+      const thrown = Promise.withResolvers<void>()
+      first.provider.stream = async function* () {
+        thrown.resolve()
+        yield* bug()
+      }
+      await thrown.promise
+    })
+    expect(await reading.next().catch(({ message }: Error) => message)).to.equal('a bug')
+    expect(unhandled).to.deep.equal([])
   })
 
   it('leaves the fallback to a failure that comes in time', async () => {

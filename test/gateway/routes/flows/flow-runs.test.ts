@@ -5,6 +5,7 @@ import type { FlowAnswer, FlowEvent } from '../../../../shared/kernel/events.ts'
 import { newTraceId, runIdOf } from '../../../../shared/kernel/ids.ts'
 import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
 import type { StartedFlow } from '../../../../shared/work/flows/calls/calls.ts'
+import type { WaitingFlow } from '../../../../shared/work/flows/transitions.ts'
 import { openStream } from '../../../support/api-client.ts'
 import { useFixture } from '../../../support/fixture.ts'
 import { useContract } from '../../described.ts'
@@ -34,6 +35,9 @@ const STARTED: StartedFlow = {
   answer: async () => ANSWER,
   frames: async () => framesOf(...EVENTS),
 }
+
+type Waits = PromiseWithResolvers<StartedFlow>
+const LATE = new AppError('rate_limit', 'no room', { code: 'no_room', retryAfterSecs: 9 })
 
 const unexpected = () => Promise.reject(new Error('not expected'))
 const NO_BATCHES = {
@@ -113,6 +117,34 @@ describe('runs of flows', () => {
     expect(stream.response.headers.get('idempotency-replayed')).to.equal('true')
     expect(await line(({ msg }) => msg === 'request')).to.include({ trace_id: TRACE, run_id: runIdOf(TRACE) })
   })
+
+  for (const [how, ends, last] of [
+    ['its events when its turn comes', (starting: Waits) => starting.resolve(STARTED), 'result'],
+    ['the error of one that was too late', (starting: Waits) => starting.reject(LATE), 'error'],
+  ] as const)
+    it(`D54.5: a stream whose start waits says its place, and then has ${how}; it names no run before`, async () => {
+      const starting: Waits = Promise.withResolvers()
+      const wait: WaitingFlow['wait'] = { standing: { place: 3, expectedStart: undefined } }
+      const { url } = await open(
+        execution({
+          start(_tenant, _name, { onWait }) {
+            onWait?.({ traceId: TRACE, wait })
+            return starting.promise
+          },
+        }),
+      )
+      const headers = { accept: 'text/event-stream', 'content-type': 'application/json' }
+      const body = JSON.stringify({ ...BODY, wait_secs: 60 })
+      const stream = await openStream(url + run, { method: 'POST', headers, body })
+      expect(await stream.next()).to.deep.include({ id: 0, event: 'waiting', data: { place: 3, expected_start: null } })
+      ends(starting)
+      const end = (await stream.all()).at(-1)
+      expect(end?.event).to.equal(last)
+      if (last === 'error')
+        expect(end?.data).to.deep.include({ code: 'no_room', status: 429, retry_after_secs: 9, trace_id: TRACE })
+      expect(stream.response.headers.get('x-trace-id')).to.equal(TRACE)
+      expect(stream.response.headers.has('x-run-id')).to.equal(false)
+    })
 
   const accepts: [string, boolean][] = [
     ['text/event-stream', true],

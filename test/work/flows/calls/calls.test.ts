@@ -12,6 +12,7 @@ import { NO_ADMISSION } from '../../../../shared/tenancy/limits/admission.ts'
 import { EMPTY_CONFIG } from '../../../../shared/tenancy/tenant-config/config.ts'
 import { FlowCalls, type FlowCallsDeps } from '../../../../shared/work/flows/calls/calls.ts'
 import type { Dispatches, Flow } from '../../../../shared/work/flows/port.ts'
+import type { WaitingFlow } from '../../../../shared/work/flows/transitions.ts'
 import type { Job } from '../../../../shared/work/queue/port.ts'
 import { FAILED, OK, OUTPUT } from '../../../contract/dispatch-setup.ts'
 import { NO_FILES } from '../../../support/no-files.ts'
@@ -256,7 +257,7 @@ describe('the calls of flows', () => {
   })
 
   for (const [how, turn, expected] of [
-    ['is late', 'late', { kind: 'rate_limit', retryAfterSecs: 9 }],
+    ['is late', 'late', { kind: 'rate_limit', code: 'no_room', retryAfterSecs: 9 }],
     ['has left', undefined, { kind: 'unavailable' }],
     ['has its turn', 'placed', undefined],
   ] as const)
@@ -273,8 +274,11 @@ describe('the calls of flows', () => {
       const { calls, queued } = createCalls({ admission: { ...admission, admit } })
       const client = new AbortController()
       const request = { ...CALL.request, wait_secs: 60, priority: 'batch' as const }
-      const starting = calls.start(TENANT, 'summarize', { ...CALL, request, left: client.signal })
+      const told: WaitingFlow[] = []
+      const onWait = (waiting: WaitingFlow) => void told.push(waiting)
+      const starting = calls.start(TENANT, 'summarize', { ...CALL, request, left: client.signal, onWait })
       await asked.promise
+      await until(() => told[0]?.wait === wait, { what: 'the start to be told of' })
       expect(queued).to.deep.equal([])
       if (turn) waits.resolve(turn)
       else client.abort()
@@ -282,6 +286,7 @@ describe('the calls of flows', () => {
       if (expected) expect(refusal).to.include(expected)
       else expect(refusal).to.equal(undefined)
       expect(queued.length).to.equal(expected ? 0 : 1)
+      expect((await read(told[0]?.traceId ?? ''))?.priority, 'that of its model calls').to.equal('batch')
       expect(held.size, 'its place is given back when its client has left').to.equal(turn ? 1 : 0)
     })
 

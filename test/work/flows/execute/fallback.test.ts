@@ -48,6 +48,25 @@ describe('the fallback of a call', () => {
     })
   }
 
+  it('D56.2: takes the call at once while the model of the call rests, and not when it rests itself', async () => {
+    bench.server().otherwise(() => ({ status: 402 }))
+    const kept = new Map(['one', 'two'].map((name) => [name, bench.open(name)]))
+    const play = () =>
+      bench.play({ fallback: FALLBACK }, { openModel: async (name) => kept.get(name) ?? bench.open(name) })
+    for (let calls = 0; calls < 3; calls++) await play()
+    const before = bench.server().requests.length
+    const { events, outcome } = await play()
+    expect(outcome).to.deep.include({ status: 'ok', served_instance: 'two' })
+    const [{ detail } = { detail: {} }] = warningsOf(events, 'provider_failover')
+    expect(detail).to.deep.equal({ from: PRIMARY, to: FALLBACK, reason: 'provider_skipped' })
+    expect(bench.server().requests).to.have.length(before)
+    bench.server('two').otherwise(() => ({ status: 402 }))
+    for (let calls = 0; calls < 3; calls++) await play()
+    expect(bench.server().requests).to.have.length(before)
+    await play()
+    expect(bench.server().requests, 'both rest').to.have.length(before + 1)
+  })
+
   const final: [what: string, answer: Answer, code: string][] = [
     ['a rejected request', { status: 422 }, 'provider_rejected'],
     ['a conversation that is too long', { contextTooLong: true }, 'context_too_long'],

@@ -25,6 +25,8 @@ export const EMPTY_FLOW: Readonly<FlowView> = { agents: [], warnings: [] }
 /** The view after one more event. */
 export function reduceFlow(view: FlowView, event: FlowEvent): FlowView {
   switch (event.event) {
+    case 'waiting':
+      return view
     case 'started':
       return { ...view, started: event.data }
     case 'progress':
