@@ -7,7 +7,7 @@ import type { Run, RunPlaces, RunProcesses } from './port.ts'
 export type WaitingRunsDeps = {
   places: Pick<RunPlaces, 'find'>
   processes: Pick<RunProcesses, 'followRun'>
-  /** How often the runs are looked up. */
+  /** How long a run waits before it is looked up, and from then on between two looks. */
   lookEveryMs?: number
 }
 
@@ -16,6 +16,8 @@ type WaitingRun = {
   streams: Set<FollowedRun>
   /** Its streams are being opened at its executor. */
   isBeginning: boolean
+  /** When it is looked up, on the clock of `performance.now()`. */
+  lookAt: number
   /** How often the executor that runs it did not know it. */
   misses: number
 }
@@ -29,7 +31,9 @@ const MAX_STARTS = 1_000
 /** The queued runs that somebody waits for. A start notice says when one has begun; since it may be lost, they are also looked up. */
 export class WaitingRuns {
   readonly #deps: WaitingRunsDeps
+  /** In the order in which they are looked up. */
   readonly #runs = new Map<string, WaitingRun>()
+  readonly #lookEveryMs: number
   /** Epochs of executors by the id of the run. */
   readonly #starts = new Map<string, number>()
   #timer: NodeJS.Timeout | undefined
@@ -38,6 +42,7 @@ export class WaitingRuns {
 
   constructor(deps: WaitingRunsDeps) {
     this.#deps = deps
+    this.#lookEveryMs = deps.lookEveryMs ?? LOOK_EVERY_MS
   }
 
   /** The number of streams. */
@@ -48,7 +53,8 @@ export class WaitingRuns {
   /** Returns the stream of a run that was found waiting. */
   wait(run: Run, following: Following): FollowedRun {
     const { runId: id } = run
-    const waiting = this.#runs.get(id) ?? { run, streams: new Set(), isBeginning: false, misses: 0 }
+    const fresh = { isBeginning: false, lookAt: this.#nextLook(), misses: 0 }
+    const waiting = this.#runs.get(id) ?? { run, streams: new Set(), ...fresh }
     const stream = new FollowedRun('waiting', { ...following, onLeft: () => this.#remove(waiting, stream) })
     waiting.streams.add(stream)
     this.#runs.set(id, waiting)
@@ -96,22 +102,35 @@ export class WaitingRuns {
     }
   }
 
-  #lookLater(): void {
-    if (this.#isLooking) return
-    this.#timer ??= setTimeout(() => void this.#lookAtAll(), this.#deps.lookEveryMs ?? LOOK_EVERY_MS)
+  #nextLook(): number {
+    return performance.now() + this.#lookEveryMs
   }
 
-  /** Looks the runs up one after the other, so that many waiting readers are no burden for the store. */
+  #lookLater(leastMs = 0): void {
+    const [first] = this.#runs.values()
+    if (!first || this.#isLooking) return
+    const ms = Math.max(leastMs, first.lookAt - performance.now())
+    this.#timer ??= setTimeout(() => void this.#lookAtAll(), ms)
+  }
+
+  /** Looks up the runs that have waited long enough, one after the other, so that many waiting readers are no burden for the store. */
   async #lookAtAll(): Promise<void> {
     this.#timer = undefined
     this.#isLooking = true
+    let pauseMs = 0
     try {
-      for (const waiting of this.#runs.values()) await this.#look(waiting)
+      for (const [id, waiting] of this.#runs) {
+        if (waiting.lookAt > performance.now()) break
+        waiting.lookAt = this.#nextLook()
+        this.#runs.delete(id)
+        this.#runs.set(id, waiting)
+        await this.#look(waiting)
+      }
     } catch {
-      // The store is away: all are looked up again.
+      pauseMs = this.#lookEveryMs // The store is away.
     }
     this.#isLooking = false
-    if (this.#runs.size > 0) this.#lookLater()
+    this.#lookLater(pauseMs)
   }
 
   async #look(waiting: WaitingRun): Promise<void> {

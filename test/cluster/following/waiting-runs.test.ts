@@ -101,6 +101,27 @@ describe('streams of runs that wait in the queue', () => {
     await first.return?.()
   })
 
+  it('a run that comes while another one is looked up is looked up after its own time, not with that one', async () => {
+    const times = new Map<string, number>()
+    const young = { cameAt: 0, ends: [] as Promise<string>[] }
+    const { waiting } = setUp({
+      lookEveryMs: 100,
+      find(runId) {
+        if (times.size === 0) {
+          young.cameAt = performance.now()
+          young.ends.push(textOf(wait(waiting, 'young')))
+        }
+        times.set(runId, times.get(runId) ?? performance.now())
+        return QUEUED
+      },
+    })
+    const old = textOf(wait(waiting, 'old'))
+    const lookedAt = await until(() => times.get('young'), { what: 'a look-up of the one that came' })
+    expect(lookedAt - young.cameAt).to.be.at.least(99)
+    waiting.fail('cancelled')
+    await Promise.all([old, ...young.ends])
+  })
+
   it('the store is asked for one run at a time, also for those that come while it is asked', async () => {
     let [asked, most, rounds] = [0, 0, 0]
     const waiting = new WaitingRuns({
