@@ -131,7 +131,7 @@ export const PACKAGES: Record<string, readonly string[]> = {
   '@pydantic/genai-prices': ['shared/agent/providers/prices{,-*}.ts'],
   ajv: ['shared/platform/api/**', 'shared/platform/schemas/**'],
   'ajv-formats': ['shared/platform/api/**'],
-  yaml: ['services/cli/**', 'shared/platform/api/**', 'shared/work/flows/**', 'shared/agent/tools/agents/**'],
+  yaml: ['services/{cli,console/pages/flows/edit}/**', 'shared/{platform/api,work/flows,agent/tools/agents}/**'],
   re2js: ['shared/platform/schemas/**', 'shared/agent/tools/**'],
   picomatch: ['shared/agent/tools/**'],
   'jsonc-parser': ['shared/reading/json-places.ts'],

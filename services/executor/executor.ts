@@ -17,6 +17,7 @@ import { RunReporter } from '../../shared/work/runs/run-report.ts'
 import { Runs } from '../../shared/work/runs/runs.ts'
 import type { Workspaces } from '../../shared/work/runs/workspaces.ts'
 import type { IsHeapHigh } from '../http/heap.ts'
+import { LiveSteps } from './live-steps.ts'
 
 export type ExecutorDeps = {
   limits: { maxRuns: number; runResumeMs: number }
@@ -42,6 +43,7 @@ const ENDING_MS = 2_000
 /** Takes jobs from the queue and executes them as runs, which gateways follow like those of a worker. */
 export class Executor {
   readonly runs: Runs
+  readonly steps = new LiveSteps()
   readonly #deps: ExecutorDeps
   readonly #consumers: JobConsumer[] = []
   readonly #draining = new AbortController()
@@ -71,12 +73,12 @@ export class Executor {
 
   /** The commands of gateways. */
   get inbox(): RunInbox {
-    const { runs } = this
+    const { runs, steps } = this
     return {
       listRuns: (tenant, filter) => runs.list(tenant, filter),
       listTenants: (range) => countLoads({ runs: runs.live, sessions: [] }, range),
-      getRun: (tenant, runId) => runs.get(tenant, runId).description,
-      followRun: (tenant, runId, after) => runs.get(tenant, runId).follow(after),
+      getRun: (tenant, runId) => steps.describe(tenant, runId) ?? runs.get(tenant, runId).description,
+      followRun: (tenant, runId, after) => (steps.get(tenant, runId) ?? runs.get(tenant, runId)).follow(after),
       cancelRun: (tenant, runId) => runs.get(tenant, runId).cancel('cancelled'),
       listFiles: async (tenant, runId, page) => listFolder(await this.#folderOf(tenant, runId), page),
       readFile: async (tenant, runId, part) => readPiece(await this.#folderOf(tenant, runId), part),

@@ -158,12 +158,13 @@ function createPlanJobs(
 ): PlanJobs {
   const { store, models, tools, workspaces, executor, fence, events, usage, recorder, metrics, log } = parts
   const reporter = new RunReporter({ log, metrics, usage, recorder })
+  const live = executor.steps
   return new PlanJobs({
     ...membership,
     runs: executor.runs,
     draining: executor.draining,
     plans: store.plans,
-    stepsOf: createPlanSteps({ models, tools, workspaces, files: store.files, maxTurns, reporter, log }),
+    stepsOf: createPlanSteps({ models, tools, workspaces, files: store.files, maxTurns, reporter, live, log }),
     async removeFolder(tenant, planId) {
       const id = planRunId(planId)
       workspaces.openKept(tenant, id) // An earlier executor may have made it.

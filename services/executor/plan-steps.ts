@@ -3,9 +3,8 @@ import type { Task } from '../../shared/agent/engine/run.ts'
 import { runUnattended } from '../../shared/agent/engine/unattended-run.ts'
 import type { Files } from '../../shared/agent/files/files.ts'
 import { recordingActions } from '../../shared/agent/tools/recording-actions.ts'
-import { renderData } from '../../shared/cluster/journal/frames.ts'
 import { AppError, toAppError } from '../../shared/kernel/errors.ts'
-import { type AgentEvent, errorEvent, isTerminal } from '../../shared/kernel/events.ts'
+import { type AgentEvent, errorEvent } from '../../shared/kernel/events.ts'
 import { planRunId } from '../../shared/kernel/ids.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
@@ -16,12 +15,12 @@ import { STEP_SYSTEM_PROMPT, stepPrompt } from '../../shared/work/plans/step-out
 import type { RunStep, StepResult } from '../../shared/work/plans/step-runs.ts'
 import { TooMuch } from '../../shared/work/runs/kept/scan.ts'
 import type { ModelSource } from '../../shared/work/runs/models.ts'
-import { isDelta } from '../../shared/work/runs/records/captured-events.ts'
 import { TITLE_CHARS } from '../../shared/work/runs/records/record.ts'
 import { RunFigures } from '../../shared/work/runs/run-figures.ts'
 import type { RunReporter } from '../../shared/work/runs/run-report.ts'
 import { saveFiles } from '../../shared/work/runs/save-files.ts'
 import type { Workspaces } from '../../shared/work/runs/workspaces.ts'
+import type { LiveSteps } from './live-steps.ts'
 
 export type PlanStepsDeps = {
   models: ModelSource
@@ -31,6 +30,7 @@ export type PlanStepsDeps = {
   files: Pick<Files, 'attached' | 'read'>
   maxTurns: number
   reporter: Pick<RunReporter, 'open'>
+  live: Pick<LiveSteps, 'open'>
   log: Log
 }
 
@@ -46,22 +46,23 @@ export const createPlanSteps =
       'invoke_agent step',
       { attributes: { ...STEP_SPAN, 'agent_engine.step_id': step.id } },
       async (fail) => {
-        const report = deps.reporter.open({
+        const facts = {
           tenant,
           run_id: step.run_id,
-          kind: 'step',
+          kind: 'step' as const,
           plan_id: planId,
           step_id: step.id,
           started_at: new Date().toISOString(),
           title: titleOf(step.prompt, TITLE_CHARS),
-        })
+        }
+        const live = deps.live.open(facts, deps.reporter.open(facts))
         const { tools } = deps
         const toolBox = recordingActions(tools.toolBox, () => step.beforeAction())
         const resources = resourcesOf(tenant, plan, { deps: { ...deps, tools: { ...tools, toolBox } }, signal })
         const onBug = (cause: unknown) => deps.log.error('a step failed by a bug', { run_id: step.run_id, cause })
         const files = (step.attachments ?? []).map(({ file_id: id }) => id)
         const find = () => deps.files.attached(tenant, files, () => '/attachments')
-        const ended = await runStep(async () => ({ ...task, files: await find() }), resources, { report, onBug })
+        const ended = await runStep(async () => ({ ...task, files: await find() }), resources, { live, onBug })
         const { kept } = deps.workspaces
         const result =
           kept && !signal.aborted
@@ -116,17 +117,18 @@ function withCode(signal: AbortSignal): AbortSignal {
 async function runStep(
   taskOf: () => Promise<Task>,
   resources: StepResources,
-  { report, onBug }: { report: ReturnType<RunReporter['open']>; onBug(cause: unknown): void },
+  { live, onBug }: { live: ReturnType<LiveSteps['open']>; onBug(cause: unknown): void },
 ): Promise<StepResult> {
   const figures = new RunFigures()
   const note = (event: AgentEvent) => {
     figures.note(event)
-    // The recorder keeps no deltas.
-    const data = isDelta(event) ? undefined : renderData(event)
-    report.note(event, { bytes: data?.length ?? 0, data, isLast: isTerminal(event) })
+    live.note(event)
   }
   try {
-    const end = await runUnattended(await taskOf(), resources, note)
+    const end = await runUnattended(await taskOf(), resources, (event) => {
+      note(event)
+      return live.settled(resources.signal)
+    })
     const { spent } = figures
     return 'failure' in end ? { error: end.failure.error, spent } : { output: end.answer.text, spent }
   } catch (cause) {

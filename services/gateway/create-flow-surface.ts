@@ -3,10 +3,12 @@ import type { ToolBox } from '../../shared/agent/tools/port.ts'
 import type { Broker } from '../../shared/cluster/commands/broker.ts'
 import type { KnownExecutors } from '../../shared/cluster/members/executors.ts'
 import type { Log } from '../../shared/kernel/log.ts'
+import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Settings } from '../../shared/platform/config/groups.ts'
 import type { SchemaCheckers } from '../../shared/platform/schemas/port.ts'
 import type { JoinableKeys } from '../../shared/platform/store/idempotency.ts'
 import type { EventSink } from '../../shared/tenancy/events/port.ts'
+import { UsageReport } from '../../shared/tenancy/usage/report.ts'
 import { BatchCalls } from '../../shared/work/flows/batch/calls.ts'
 import type { BatchStore } from '../../shared/work/flows/batch/store.ts'
 import { FlowCalls } from '../../shared/work/flows/calls/calls.ts'
@@ -62,11 +64,13 @@ export async function createFlowSurface(
       toolBox,
       ...parts,
     })
+  const usage = new UsageReport(store.usage)
   const surface = {
     library,
     memory,
     checks: new FlowChecks({ library, memory, compile, checkers: schemas }),
     evaluations: new EvaluationHistory({ library, store: store.flowEvaluations }),
+    figures: (tenant: TenantId) => usage.flows(tenant),
     execution,
   }
   return { flows: surface, dispatches: hasDispatchStore ? history : undefined }

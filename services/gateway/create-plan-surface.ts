@@ -5,6 +5,7 @@ import type { EventSink } from '../../shared/tenancy/events/port.ts'
 import { PlanCalls } from '../../shared/work/plans/calls.ts'
 import { estimatePlan } from '../../shared/work/plans/estimate-plan.ts'
 import { PlanSchedules } from '../../shared/work/plans/schedules.ts'
+import { runSchedule } from '../../shared/work/plans/ticks.ts'
 import type { JobQueue, Schedules } from '../../shared/work/queue/port.ts'
 import { estimatesOf } from '../wiring/open-limits.ts'
 import type { OpenedStore } from '../wiring/open-store.ts'
@@ -29,17 +30,13 @@ export function createPlanSurface(
   if (!store || !hasPlanQueue) return undefined
   const estimates = { ...estimatesOf(tenants.limits, tenantConfig), toolBox }
   const { plans, idempotency, planSchedules, tickRecords: records, files } = store
+  const now = () => new Date()
+  const submission = { plans, idempotency, queue, events, now }
   return {
-    calls: new PlanCalls({ plans, idempotency, queue, events, now: () => new Date(), broker, files }),
-    schedules: new PlanSchedules({
-      store: planSchedules,
-      records,
-      schedules,
-      plans,
-      files,
-      now: () => new Date(),
-      leastSecs,
-    }),
+    calls: new PlanCalls({ ...submission, broker, files }),
+    schedules: new PlanSchedules({ store: planSchedules, records, schedules, plans, files, now, leastSecs }),
+    runSchedule: (tenant, name, call) =>
+      runSchedule(tenant, name, { ...call, ...submission, store: planSchedules, records }),
     estimate: (tenant, request) => estimatePlan(tenant, request, { ...estimates, files }),
   }
 }

@@ -5,7 +5,7 @@ import type { Metrics } from '../../shared/kernel/metrics.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import { type Audit, EMPTY_CONFIG } from '../../shared/tenancy/tenant-config/config.ts'
 import { createFlowRuns } from '../../shared/work/flows/calls/flow-runs.ts'
-import { createPlanRuns } from '../../shared/work/plans/plan-runs.ts'
+import { createPlanRuns, createStepRuns } from '../../shared/work/plans/plan-runs.ts'
 import type { JobQueue } from '../../shared/work/queue/port.ts'
 import { EndQueue } from '../../shared/work/runs/records/end-queue.ts'
 import { type LostRunsDeps, recordLostRuns } from '../../shared/work/runs/records/lost-runs.ts'
@@ -104,4 +104,8 @@ const NO_RECORDS: Pick<RunRecordStore, 'get' | 'page' | 'frames'> = {
 export const createRunSources = (
   { dispatches, plans }: Pick<OpenedStore, 'dispatches' | 'plans'>,
   queue: JobQueue,
-): QueuedRunSource[] => [createFlowRuns({ dispatches, queue }), createPlanRuns({ plans, queue, now: () => new Date() })]
+): QueuedRunSource[] => [
+  createFlowRuns({ dispatches, queue }),
+  createPlanRuns({ plans, queue, now: () => new Date() }),
+  createStepRuns({ plans }),
+]

@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core'
 import { startModelServer } from '../support/model-server/model-server.ts'
 import { useMongo } from '../support/mongo.ts'
 import { inBothForms } from '../support/product.ts'
-import { findingsOf, isTooWide } from './support/axe.ts'
+import { faultsOf, findingsOf, isTooWide } from './support/axe.ts'
 import { type ConsoleUnderTest, startConsole } from './support/console.ts'
 
 inBothForms('the console, for somebody who has never seen it', (start, form) => {
@@ -84,7 +84,24 @@ inBothForms('the console, for somebody who has never seen it', (start, form) => 
     await page.getByRole('button', { name: 'Submit' }).click()
     await page.locator('.page-head [data-state="done"]').waitFor()
     await page.locator('.waves .node').first().click()
-    await page.locator('.plan-page .answer').first().waitFor()
+    await page.locator('.step-panel .answer').first().waitFor()
+  })
+
+  it('a step shows what it says while it runs, over the page, and Escape leads back to the graph', async () => {
+    const steps = [{ id: 'slow', prompt: '/say The first half.\n/sleep 60000' }]
+    const { id } = (await pages.product.call('POST', '/plans/submit', { steps })).body as { id: string }
+    await page.goto(pages.at(`/plans/${id}`))
+    const graph = page.locator('.waves')
+    const before = await graph.boundingBox()
+    await page.locator('.waves .node').click()
+    await page.getByLabel('What happens now').getByText('The first half.').waitFor()
+    expect(await graph.boundingBox(), 'the graph stays where it is').to.deep.equal(before)
+    expect(await faultsOf(page)).to.deep.equal([])
+    await page.keyboard.press('Escape')
+    await page.locator('.step-panel').waitFor({ state: 'detached' })
+    expect(await page.evaluate<string>('document.activeElement.getAttribute("href")')).to.include('step=slow')
+    await page.getByRole('button', { name: 'Cancel this plan' }).click()
+    await page.locator('.page-head [data-state="cancelled"]').waitFor()
   })
 
   it('a question to the demo is answered with what is missing, and the way there: provider, key, a model of the list, tried and used within a minute', async () => {

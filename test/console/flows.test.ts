@@ -1,6 +1,8 @@
 // Tests pages/flows/**, parts/editor/**, parts/palette/** and api/**: how one works with a flow.
+import { readFile } from 'node:fs/promises'
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
+import { until } from '../support/until.ts'
 import { findingsOf, isTooWide, loadedBy } from './support/axe.ts'
 import { type ConsoleUnderTest, startConsole } from './support/console.ts'
 import { HOSTILE } from './support/story.ts'
@@ -21,6 +23,7 @@ describe('the flows of the console, from an empty store to a finished story', fu
   const button = (name: string) => page.getByRole('button', { name, exact: true })
   const view = (name: string) => page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name })
   const region = (name: string) => page.getByLabel(name, { exact: true })
+  const state = (word: string) => page.locator('.page-head .badge').getByText(word, { exact: true })
 
   /** Notes what axe finds in both schemes, and whether a phone shows all of it. */
   async function look(what: string): Promise<void> {
@@ -76,8 +79,11 @@ describe('the flows of the console, from an empty store to a finished story', fu
     await view('Memory').click()
     await view('Edit').click()
     expect(await page.getByLabel('Description of language').inputValue()).to.equal('Of the answer')
+    expect(await button('Publish v1').isDisabled(), 'what is not saved would stay behind').to.equal(true)
     await button('Save the draft').click()
     await page.getByText('As saved in v2').waitFor()
+    await page.locator('.sub-agent > summary').click()
+    await page.getByLabel('Provider of mood').waitFor()
     const { body } = await pages.product.call('GET', '/flows/triage')
     const { properties } = (body as { definition: { input_schema: { properties: object } } }).definition.input_schema
     expect(properties).to.have.property('language').deep.equal({ type: 'string', description: 'Of the answer' })
@@ -106,8 +112,10 @@ describe('the flows of the console, from an empty store to a finished story', fu
     await button('Run v2').click()
     await button('Cancel').click()
     await region('Answer').locator('[data-state="cancelled"]').waitFor()
-    await button('Save as example').click()
-    await page.getByText('Draft: v3').waitFor()
+    await button('Keep as a sample').click()
+    await state('Draft v3').waitFor()
+    await page.getByRole('link', { name: 'See what differs' }).click()
+    await region('Changes').getByText('/sleep 60000', { exact: false }).first().waitFor()
   })
 
   it('a draft is compared with what is served, and published by its pass rate', async () => {
@@ -124,7 +132,36 @@ describe('the flows of the console, from an empty store to a finished story', fu
     await region('Report').locator('tbody tr').waitFor()
     await look('a report')
     await button('Publish v3').click()
-    await page.getByText('Served: v3').waitFor()
+    await state('Published v3').waitFor()
+    await view('Run').first().click()
+    await page.getByLabel('Begin with').selectOption('1')
+    expect(await page.getByLabel('message *').inputValue()).to.equal('The export has been broken since this morning.')
+  })
+
+  it('its runs are listed with the figures of a week, and lead to their story', async () => {
+    await view('Runs').click()
+    expect(await region('The last 7 days').innerText()).to.match(/Runs in 7 days\s+3\s+Failures\s+1/)
+    await look('the runs')
+    await page.locator('td.whole a').first().click()
+    await page.locator('.page-head [data-state="done"]').waitFor()
+    await page.goBack()
+  })
+
+  it('a flow that is exported and imported again is the same', async () => {
+    await view('Edit').click()
+    const saved = page.waitForEvent('download')
+    await button('Export').click()
+    const text = await readFile(await (await saved).path(), 'utf8')
+    await page.goto(pages.at('/flows?new=invoice'))
+    const buffer = Buffer.from(text.replace('name: triage', 'name: copy'))
+    await page.getByLabel('Import a file …').setInputFiles({ name: 'x.yaml', mimeType: 'text/yaml', buffer })
+    await page.getByText('The flow copy is read from the file.').waitFor()
+    await button('Create the draft').click()
+    await page.waitForURL(pages.at('/flows/copy/edit'))
+    const definitionOf = async (name: string) =>
+      ((await pages.product.call('GET', `/flows/${name}`)).body as { definition: object }).definition
+    expect(await definitionOf('copy')).to.deep.equal(await definitionOf('triage'))
+    await page.goto(pages.at('/flows/triage'))
   })
 
   it('goes back to an earlier version, by name and after a question', async () => {
@@ -134,8 +171,9 @@ describe('the flows of the console, from an empty store to a finished story', fu
     await button('Roll back to v1 …').click()
     const dialog = page.getByRole('dialog')
     expect(await dialog.innerText()).to.include('Roll triage back to v1')
-    await dialog.getByRole('button', { name: 'Roll back to v1' }).click()
-    await page.getByText('Draft: v4').waitFor()
+    await dialog.getByLabel('Publish it at once').check()
+    await dialog.getByRole('button', { name: 'Roll back and publish' }).click()
+    await state('Published v4').waitFor()
     await region('Changes').getByText('- ', { exact: false }).first().waitFor()
     expect(await region('Changes').innerText()).to.include('"language"')
   })
@@ -150,14 +188,26 @@ describe('the flows of the console, from an empty store to a finished story', fu
     await page.getByText('No correction yet').waitFor()
   })
 
-  it('the list has the numbers of the flow, is filtered by its address, and changes with events', async () => {
+  it('the list has the figures of all flows by one request, is filtered by its address, and changes with events', async () => {
+    const asked: string[] = []
+    const note = (request: { url(): string }) => {
+      const { pathname } = new URL(request.url())
+      if (/\/v1\/(flows|dispatches)/.test(pathname)) asked.push(pathname)
+    }
+    page.on('request', note)
     await page.goto(pages.at('/flows?state=own'))
-    await page.getByRole('cell', { name: 'v3', exact: true }).waitFor()
-    await page
-      .locator('tbody tr')
-      .getByRole('img', { name: /runs in 24 hours/ })
-      .waitFor()
+    const row = page.locator('tbody tr', { has: page.getByRole('link', { name: 'triage' }) })
+    await row.getByText('Published v4', { exact: true }).waitFor()
+    await row.getByRole('img', { name: /runs in 24 hours/ }).waitFor()
+    await page.locator('tbody tr').nth(1).waitFor()
+    expect(asked).to.deep.equal(['/v1/flows'])
+    page.off('request', note)
     await look('the list')
+    const runs = async () => Number.parseInt(await row.locator('td').nth(2).innerText(), 10)
+    const before = await runs()
+    const run = { input: { message: 'one more' }, provider_instance: 'demo', model: 'demo' }
+    await pages.product.call('POST', '/flows/triage/run', run)
+    await until(async () => (await runs()) === before + 1, { what: 'the run that has ended meanwhile' })
     await pages.product.call('PUT', '/flows/second', { input_schema: {}, output_schema: {} })
     await page.getByRole('link', { name: 'second' }).waitFor()
     await page.goto(pages.at('/flows?name=nothing'))

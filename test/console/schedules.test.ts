@@ -13,18 +13,23 @@ describe('schedules in the console', () => {
     (await pages.product.call('GET', `/plans/schedules/${name}`)).body as Record<string, unknown>
 
   before(async () => {
-    pages = await startConsole({ env: { SCHEDULE_LEAST_SECS: '1' } })
+    pages = await startConsole()
     page = await pages.open('/plans?tab=schedules')
   })
   after(() => pages?.close())
   afterEach(() => pages.expectNoFaults())
 
-  it('a new one is shown with its next five times', async () => {
+  it('a new one is shown with its next five times, in its own zone', async () => {
     await page.getByText('No schedule yet').waitFor()
     await button('Make the first schedule').click()
     await page.locator('#new-schedule input:focus').waitFor()
+    await page.getByLabel('Time zone').fill('Pacific/Kiritimati')
     await button('Set the schedule').click()
-    await row('nightly').waitFor()
+    await row('nightly')
+      .getByText(/\w+, \w+ \d+, 03:00 AM/)
+      .first()
+      .waitFor()
+    await row('nightly').getByText('Pacific/Kiritimati', { exact: true }).waitFor()
     const shown = await row('nightly').locator('time').all()
     const times = await Promise.all(shown.map((each) => each.getAttribute('datetime')))
     expect(times)
@@ -44,25 +49,23 @@ describe('schedules in the console', () => {
     expect(await stored('nightly')).to.deep.include({ ...changed, paused: false })
   })
 
-  it('the result of the last plan is shown as it ends, and leads to the plan', async () => {
-    const plan = { title: 'Broken', steps: [{ id: 'a', prompt: '/fail timeout' }] }
-    await pages.product.call('PUT', '/plans/schedules/often', { every_secs: 1, plan })
-    const last = row('often').getByRole('link')
-    await last.locator('[data-state="failed"]').waitFor()
-    await pages.product.call('PUT', '/plans/schedules/often', { every_secs: 1, plan, paused: true })
+  it('one is run at once, and its result is shown as it ends, and leads to the plan', async () => {
+    await button('Run now: the schedule nightly').click()
+    const last = row('nightly').getByRole('link')
+    await last.locator('[data-state="done"]').waitFor()
     await last.click()
-    await page.locator('.page-head [data-state="failed"]').waitFor()
+    await page.locator('.page-head [data-state="done"]').waitFor()
     await page.goBack()
   })
 
   it('one is deleted after a question that names it', async () => {
-    await button('Delete the schedule often').click()
-    const dialog = page.getByRole('dialog', { name: 'Delete the schedule often?' })
+    await button('Delete the schedule nightly').click()
+    const dialog = page.getByRole('dialog', { name: 'Delete the schedule nightly?' })
     await dialog.getByRole('button', { name: 'Back' }).click()
-    expect(await stored('often')).to.include({ name: 'often' })
-    await button('Delete the schedule often').click()
+    expect(await stored('nightly')).to.include({ name: 'nightly' })
+    await button('Delete the schedule nightly').click()
     await dialog.getByRole('button', { name: 'Delete' }).click()
-    await until(async () => (await row('often').count()) === 0, { what: 'the row to go' })
-    expect(await stored('often')).not.to.have.property('name')
+    await until(async () => (await row('nightly').count()) === 0, { what: 'the row to go' })
+    expect(await stored('nightly')).not.to.have.property('name')
   })
 })

@@ -124,6 +124,7 @@ describe('the console with a token that may not do everything', () => {
       ['POST', `/sessions/s/permissions/${askId}`, { allow: true }],
       ['POST', `/plans/${planId}/retry`],
       ['PUT', '/plans/schedules/nightly', { every_secs: 60, plan: { steps: [{ id: 'a', prompt: 'x' }] } }],
+      ['POST', '/plans/schedules/nightly/run'],
       ['DELETE', '/plans/schedules/nightly'],
       ['POST', '/flows/mine/publish'],
       ['PUT', '/config/limits', {}],

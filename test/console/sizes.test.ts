@@ -5,7 +5,7 @@ import { type ConsoleSizes, measureConsole } from '../../scripts/console-sizes.t
 
 const root = new URL('../../', import.meta.url).pathname
 const KB = 1_024
-const PAGES = ['home', 'chat', 'approvals', 'plans', 'activity', 'usage', 'settings']
+const PAGES = ['home', 'chat', 'approvals', 'flows', 'plans', 'activity', 'usage', 'settings']
 
 describe('the size of the console, as gzip', () => {
   let sizes: ConsoleSizes

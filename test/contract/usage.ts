@@ -15,6 +15,7 @@ const NOON = '2026-11-22T12:00:00.000Z'
 const SUMS: UsageSums = {
   runs: 1,
   failed: 0,
+  invalid: 0,
   input_tokens: 10,
   cache_read_tokens: 0,
   cache_write_tokens: 0,
@@ -54,6 +55,7 @@ export function usageContract(open: OpenStore): void {
     const expected = {
       runs: 12,
       failed: 0,
+      invalid: 0,
       input_tokens: 120,
       cache_read_tokens: 0,
       cache_write_tokens: 0,

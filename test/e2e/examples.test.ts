@@ -142,6 +142,7 @@ describe('the examples of the API description, sent to the standalone form', () 
     getPlanSchedule: schedule,
     putPlanSchedule: async () => SCHEDULE,
     deletePlanSchedule: schedule,
+    runPlanSchedule: async () => `${await schedule()}/run`,
     getSecret: secret,
     putSecret: async () => '/config/secrets/team',
     deleteSecret: secret,

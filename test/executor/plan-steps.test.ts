@@ -1,8 +1,10 @@
 import { expect } from 'chai'
+import { LiveSteps } from '../../services/executor/live-steps.ts'
 import { createPlanSteps, type PlanStepsDeps } from '../../services/executor/plan-steps.ts'
 import type { ModelProvider } from '../../shared/agent/providers/port.ts'
 import { succeed, type Tool, type ToolBox, type ToolContext } from '../../shared/agent/tools/port.ts'
 import { recordingActions } from '../../shared/agent/tools/recording-actions.ts'
+import { CursorStream } from '../../shared/cluster/journal/cursor-stream.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
 import { DEFAULT_TENANT as TENANT } from '../../shared/kernel/tenant.ts'
 import type { PlanRecord } from '../../shared/work/plans/port.ts'
@@ -14,6 +16,8 @@ import { DEMO_MODELS } from '../support/demo-worker.ts'
 import { ALL_KEPT } from '../support/kept-files.ts'
 import { NO_FILES } from '../support/no-files.ts'
 import { SILENT_LOG } from '../support/silent-log.ts'
+import { tenantId } from '../support/tenant.ts'
+import { until } from '../support/until.ts'
 
 const STEP: StepRun = { id: 'write', prompt: '/say hello', run_id: 'run_1', beforeAction: async () => {} }
 const PLAN = `plan_${'0'.repeat(32)}`
@@ -22,6 +26,7 @@ describe('the steps of a plan', () => {
   function setUp(changes: Partial<PlanStepsDeps> = {}, plan: Partial<PlanRecord> = {}) {
     const reported: RunFacts[] = []
     const noted: [string, boolean][] = []
+    const live = new LiveSteps()
     const runStep = createPlanSteps({
       models: createServerModels(DEMO_MODELS),
       tools: { toolBox: { ...NO_TOOLS, tools: [] }, maxOutputChars: 100, canAct: async () => true, mayAct: () => true },
@@ -35,10 +40,11 @@ describe('the steps of a plan', () => {
           return { note, abandon: () => {}, details: {}, isRecorded: false }
         },
       },
+      live,
       log: SILENT_LOG,
       ...changes,
     })(TENANT, { plan_id: PLAN, ...plan })
-    return { runStep, reported, noted }
+    return { runStep, reported, noted, live }
   }
   const never = new AbortController().signal
   /** A model that keeps what it is asked, and throws what is a bug. */
@@ -73,6 +79,23 @@ describe('the steps of a plan', () => {
       { priority: 'batch' },
       { priority: 'interactive', deadlineMs: Date.parse(deadline_at) },
     ])
+  })
+
+  it('D27.1: can be followed while it is at work, by its tenant only, and for a moment after its end', async () => {
+    const { runStep, live } = setUp()
+    const stop = new AbortController()
+    const ended = runStep({ ...STEP, prompt: '/say one\n/sleep 60000' }, new Map(), stop.signal)
+    await until(() => live.describe(TENANT, 'run_1') !== undefined, { what: 'the step to begin' })
+    expect(live.get(tenantId('other'), 'run_1')).to.equal(undefined)
+    let text = ''
+    for await (const frames of new CursorStream(live.get(TENANT, 'run_1')?.follow(0) ?? expect.fail())) {
+      text += Buffer.from(frames.text as Uint8Array).toString()
+      if (text.includes('"text":"one"')) stop.abort()
+    }
+    expect(text).to.match(/^id: 1\nevent: turn_start[^]*event: text_delta[^]*event: error[^]*"code":"cancelled"/)
+    await ended
+    expect(live.describe(TENANT, 'run_1'), 'its record tells of it').to.equal(undefined)
+    expect(live.get(TENANT, 'run_1')).not.to.equal(undefined)
   })
 
   it('D7.3: the agent reads the outputs of the steps before', async () => {

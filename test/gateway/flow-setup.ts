@@ -6,6 +6,8 @@ import type { ToolBox } from '../../shared/agent/tools/port.ts'
 import { loadConfig } from '../../shared/platform/config/config.ts'
 import { createSchemaCheckers } from '../../shared/platform/schemas/checker.ts'
 import { NO_EVENTS } from '../../shared/tenancy/events/port.ts'
+import type { UsageStore } from '../../shared/tenancy/usage/port.ts'
+import { UsageReport } from '../../shared/tenancy/usage/report.ts'
 import { FlowChecks } from '../../shared/work/flows/check/check.ts'
 import { EvaluationHistory } from '../../shared/work/flows/evaluate/history.ts'
 import type { Dispatch } from '../../shared/work/flows/port.ts'
@@ -14,6 +16,7 @@ import { makeTempFolder } from '../support/temp-folder.ts'
 
 type Flows = AsyncDisposable &
   Pick<FlowParts, 'library' | 'dispatches' | 'history'> & {
+    usage: UsageStore
     surface(execution?: FlowRunSurface): FlowSurface
   }
 
@@ -34,11 +37,14 @@ export async function openFlows(): Promise<Flows> {
   })
   const checks = new FlowChecks({ library, memory, compile, checkers: schemas })
   const evaluations = new EvaluationHistory({ library, store: store.flowEvaluations })
+  const report = new UsageReport(store.usage)
+  const figures = report.flows.bind(report)
   return {
     library,
     dispatches,
     history,
-    surface: (execution) => ({ library, memory, checks, evaluations, execution }),
+    usage: store.usage,
+    surface: (execution) => ({ library, memory, checks, evaluations, figures, execution }),
     async [Symbol.asyncDispose]() {
       await schemas.close()
       await store.close()

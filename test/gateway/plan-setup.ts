@@ -1,9 +1,12 @@
 import type { PlanSurface } from '../../services/gateway/routes/plans.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
+import { createIdempotency } from '../../shared/platform/store/idempotency.ts'
+import { NO_EVENTS } from '../../shared/tenancy/events/port.ts'
 import type { Estimate } from '../../shared/tenancy/limits/estimate.ts'
 import { PlanSchedules } from '../../shared/work/plans/schedules.ts'
 import { createPlanScheduleStore } from '../../shared/work/plans/store/plan-schedules.ts'
 import { createTickRecords } from '../../shared/work/plans/store/tick-records.ts'
+import { runSchedule } from '../../shared/work/plans/ticks.ts'
 import { MemorySchedules } from '../../shared/work/queue/memory-schedules.ts'
 import { NO_FILES } from '../support/no-files.ts'
 import { openTestStore } from '../support/test-store.ts'
@@ -29,17 +32,21 @@ export async function openPlanning(): Promise<Planning> {
   const { calls, plans } = process
   const queue = { add: async () => {} }
   const timers = new MemorySchedules({ queue, onProblem: () => {} })
-  const schedules = new PlanSchedules({
+  const parts = {
     store: createPlanScheduleStore(store),
     records: createTickRecords(store),
-    schedules: timers,
     plans,
-    files: NO_FILES,
     now: () => new Date(),
-    leastSecs: 10,
-  })
+  }
+  const schedules = new PlanSchedules({ ...parts, schedules: timers, files: NO_FILES, leastSecs: 10 })
+  const submission = { ...parts, queue, events: NO_EVENTS, idempotency: createIdempotency(store) }
   return Object.assign(process, {
-    surface: { calls, schedules, estimate: async () => NO_ESTIMATE },
+    surface: {
+      calls,
+      schedules,
+      runSchedule: (tenant, name, call) => runSchedule(tenant, name, { ...submission, ...call }),
+      estimate: async () => NO_ESTIMATE,
+    } satisfies PlanSurface,
     async failed(tenant: TenantId) {
       const { plan } = await calls.submit(tenant, CHAIN, { subject: 'anonymous' })
       const executor = executorOf(plans, tenant, plan.id)

@@ -57,7 +57,7 @@ const TAKES: Readonly<Record<string, readonly Named[]>> = {
   ...takes('plans', 'watch retry cancel', 'plan'),
   ...takes('dispatches', 'show replay', 'dispatch'),
   ...takes('flows', 'get check diff edit publish evaluate rollback rm run', 'flow'),
-  ...takes('schedules', 'get rm', 'schedule'),
+  ...takes('schedules', 'get rm run', 'schedule'),
 }
 
 function takes(noun: string, verbs: string, kind: Named): Record<string, Named[]> {

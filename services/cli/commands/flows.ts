@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
 import type { Cli } from '../cli.ts'
-import { check, diff, evaluate, get, list, publish, remove, rollback } from '../flows/actions.ts'
+import { check, diff, evaluate, get, list, publish, type RollbackOptions, remove, rollback } from '../flows/actions.ts'
 import { type BatchOptions, batch, results } from '../flows/batch.ts'
 import { edit } from '../flows/edit.ts'
 import { type PushOptions, push } from '../flows/push.ts'
@@ -108,9 +108,8 @@ function defineWriting(command: Command, cli: Cli): void {
     .command('rollback <name> <version>')
     .description('store an earlier version as the draft')
     .option('--keep-published', 'let the published version run on')
-    .action((name: string, version: string, options: { keepPublished?: boolean }) =>
-      rollback({ name, version, ...options }, cli),
-    )
+    .option('--publish', 'publish it at once')
+    .action((name: string, version: string, options: RollbackOptions) => rollback({ name, version, ...options }, cli))
   command
     .command('rm <name>')
     .description('delete a flow')

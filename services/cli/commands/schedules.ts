@@ -28,6 +28,14 @@ export function defineSchedules(command: Command, cli: Cli): void {
       cli.output.out(`${plainLine(name)} stored\n`)
     })
   command
+    .command('run <name>')
+    .description('submit its plan now, and print the plan')
+    .action(async (name: string) => {
+      const { raw } = await cli.engine()
+      const plan = await raw.post('/plans/schedules/{name}/run', { path: { name } })
+      cli.output.out(`${plan.id}\n`)
+    })
+  command
     .command('rm <name>')
     .description('delete a schedule; its plans stay')
     .action(async (name: string) => {

@@ -124,19 +124,19 @@ async function definitionOf(client: AgentEngine, name: string, version: number):
   throw new CliError(EXIT.notFound, `${name} has no version ${version}`)
 }
 
+export type RollbackOptions = { keepPublished?: boolean; publish?: boolean }
+
 export async function rollback(
-  { name, version, keepPublished }: { name: string; version: string; keepPublished?: boolean },
+  { name, version, keepPublished, publish: publishes }: RollbackOptions & { name: string; version: string },
   cli: Cli,
 ): Promise<void> {
   const client = await cli.engine()
   const number = Number(version)
   if (!Number.isSafeInteger(number) || number < 1) throw usageError(`${version} is no version`)
-  const query = keepPublished ? { query: { keep_published: true } } : {}
-  const stored = await client.raw.post('/flows/{name}/rollback/{version}', {
-    path: { name, version: number },
-    ...query,
-  })
-  cli.output.out(`${plainLine(name)} version ${stored.version} is the definition of version ${number}\n`)
+  const query = { ...(keepPublished && { keep_published: true }), ...(publishes && { publish: true }) }
+  const stored = await client.raw.post('/flows/{name}/rollback/{version}', { path: { name, version: number }, query })
+  const end = publishes ? ', and is published' : ''
+  cli.output.out(`${plainLine(name)} version ${stored.version} is the definition of version ${number}${end}\n`)
 }
 
 export async function remove(name: string, { yes }: { yes?: boolean }, cli: Cli): Promise<void> {

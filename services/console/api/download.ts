@@ -4,18 +4,19 @@ import { leaving } from '../base/tab.ts'
 import { apiUrl, newestToken } from './engine.ts'
 
 /** Saves what a path of the API sends under this name. */
-export const download = async (path: string, name: string): Promise<void> => saveFile(await contentOf(path), name)
+export const download = async (path: string, name: string, accept?: string): Promise<void> =>
+  saveFile(await contentOf(path, accept), name)
 
 /** The bytes that a path of the API sends. */
-export async function contentOf(path: string): Promise<Blob> {
+export async function contentOf(path: string, accept = '*/*'): Promise<Blob> {
   const bearer = await newestToken()
-  let response = await fetchBytes(path, bearer)
-  if (response.status === 401) response = await fetchBytes(path, await newestToken(bearer))
+  let response = await fetchBytes(path, accept, bearer)
+  if (response.status === 401) response = await fetchBytes(path, accept, await newestToken(bearer))
   if (!response.ok) throw new ApiError(response, await response.text())
   return response.blob()
 }
 
-function fetchBytes(path: string, bearer: string | undefined): Promise<Response> {
-  const headers = bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }
+function fetchBytes(path: string, accept: string, bearer: string | undefined): Promise<Response> {
+  const headers = { accept, ...(bearer !== undefined && { authorization: `Bearer ${bearer}` }) }
   return fetch(apiUrl() + path, { headers, signal: leaving().signal })
 }

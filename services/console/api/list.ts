@@ -1,10 +1,9 @@
 import { useSignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
-import type { TenantEvent } from '../../../shared/client/api.ts'
 import type { Query } from '../../../shared/client/http/transport.ts'
 import { tellFailure } from '../base/announce.ts'
 import { get } from './engine.ts'
-import { LiveResource, type Resource, useResource } from './resource.ts'
+import { type Concerns, LiveResource, type Resource, useResource } from './resource.ts'
 
 /** Entries of the first page, and of those that somebody asks for. */
 const FIRST = 50
@@ -15,7 +14,7 @@ export type Listing = {
   /** The field of the answer that holds the items. */
   field: string
   query?: Query
-  concerns?: (event: TenantEvent) => boolean
+  concerns?: Concerns
 }
 
 type Pages<Item> = { items: readonly Item[]; next: string | undefined; isIncomplete: boolean }

@@ -9,20 +9,26 @@ export type Loaded<T> = { data: T | undefined; error: Error | undefined; isLoadi
 
 export type Resource<T> = { state: Signal<Loaded<T>>; reload(): void }
 
+/** Whether it is read again for an event. A number: after so many milliseconds, because what the event tells is stored later. */
+export type Concerns = (event: TenantEvent) => boolean | number
+
 /** Between two readings for events, at least: a busy tenant must not use up the caller's requests. */
 const PAUSE_MS = 2_500
+const SOON_MS = 150
 
 /** Reads something now, and again when `concerns` says so of an event. */
 export class LiveResource<T> implements Resource<T> {
   readonly state = signal<Loaded<T>>({ data: undefined, error: undefined, isLoading: true })
   readonly #load: () => Promise<T>
-  readonly #concerns: (event: TenantEvent) => boolean
+  readonly #concerns: Concerns
   #timer: ReturnType<typeof setTimeout> | undefined
   #isWanted = false
   #lastAt = 0
+  /** When all that events have told is stored. */
+  #storedAt = 0
   #turn = 0
 
-  constructor(load: () => Promise<T>, concerns: (event: TenantEvent) => boolean = () => false) {
+  constructor(load: () => Promise<T>, concerns: Concerns = () => false) {
     this.#load = load
     this.#concerns = concerns
   }
@@ -31,7 +37,9 @@ export class LiveResource<T> implements Resource<T> {
   readonly watch = (): (() => void) => {
     this.reload()
     const stop = onEvent((event) => {
-      if (event.event === 'reset' || this.#concerns(event)) this.want()
+      const wanted = event.event === 'reset' || this.#concerns(event)
+      if (typeof wanted === 'number') this.#wantLater(wanted)
+      else if (wanted) this.want()
     })
     const onVisible = () => this.#isWanted && this.want()
     document.addEventListener('visibilitychange', onVisible)
@@ -50,6 +58,7 @@ export class LiveResource<T> implements Resource<T> {
     this.#isWanted = false
     this.#lastAt = performance.now()
     void this.#read(++this.#turn)
+    if (this.#storedAt > this.#lastAt + SOON_MS) this.want(this.#storedAt - this.#lastAt)
   }
 
   /** Shows a value that is known already, such as the answer to a change. */
@@ -59,11 +68,17 @@ export class LiveResource<T> implements Resource<T> {
   }
 
   /** Reads soon, for something that has happened. A tab that nobody sees reads when it is seen again. */
-  readonly want = (): void => {
+  readonly want = (afterMs = SOON_MS): void => {
     this.#isWanted = true
     if (this.#timer !== undefined || document.hidden) return
-    const pauseMs = Math.max(150, PAUSE_MS - (performance.now() - this.#lastAt))
+    const pauseMs = Math.max(afterMs, PAUSE_MS - (performance.now() - this.#lastAt))
     this.#timer = setTimeout(this.#inTurn, pauseMs)
+  }
+
+  /** A reading that comes before is followed by another. */
+  #wantLater(ms: number): void {
+    this.#storedAt = performance.now() + ms
+    this.want(ms)
   }
 
   readonly #inTurn = (): void => {
@@ -86,11 +101,7 @@ export class LiveResource<T> implements Resource<T> {
 }
 
 /** A resource of a component: read when `key` changes, and again for the events that concern it. */
-export function useResource<T>(
-  key: string,
-  load: () => Promise<T>,
-  concerns?: (event: TenantEvent) => boolean,
-): LiveResource<T> {
+export function useResource<T>(key: string, load: () => Promise<T>, concerns?: Concerns): LiveResource<T> {
   // The key stands for everything that `load` reads.
   const resource = useMemo(() => new LiveResource(load, concerns), [key])
   useEffect(resource.watch, [resource])

@@ -11,11 +11,13 @@ type ConfirmProps = {
   /** When it fails the dialog stays open and shows the reason. */
   onConfirm(): Promise<void>
   onClose(): void
+  /** What can be chosen, behind the text. */
+  more?: ComponentChildren
   children: ComponentChildren
 }
 
 /** Asks before something that cannot be taken back. `children` say what it does. */
-export function Confirm({ title, submit, isDangerous = false, onConfirm, onClose, children }: ConfirmProps) {
+export function Confirm({ title, submit, isDangerous = false, onConfirm, onClose, more, children }: ConfirmProps) {
   const isBusy = useSignal(false)
   const confirm = (event: Event) => {
     event.preventDefault()
@@ -30,6 +32,7 @@ export function Confirm({ title, submit, isDangerous = false, onConfirm, onClose
       <form class="stack" onSubmit={confirm}>
         <h2>{title}</h2>
         <p>{children}</p>
+        {more}
         <FormButtons submit={submit} look={isDangerous ? 'danger' : 'main'} isOff={isBusy.value} onBack={onClose} />
       </form>
     </Dialog>

@@ -29,9 +29,13 @@ import { requires } from './requires.ts'
 export type PlanSurface = {
   calls: Pick<PlanCalls, 'submit' | 'retry' | 'get' | 'list' | 'cancel' | 'frames'>
   schedules: ScheduleSurface
+  /** Submits the plan of a schedule now (D12.5). */
+  runSchedule(tenant: TenantId, name: string, call: ScheduleCall): Promise<{ planId: string; isReplayed: boolean }>
   /** Estimates a plan without submitting it (D57). */
   estimate(tenant: TenantId, request: PlanRequest): Promise<Estimate>
 }
+
+type ScheduleCall = { subject: string; idempotencyKey: string | undefined }
 
 type Deps = { plans: PlanSurface | undefined; readBody: ReadBody; relay: Relay }
 
@@ -55,6 +59,7 @@ export function planRoutes({ plans, readBody, relay }: Deps): RouteTable {
     },
     '/plans/check': { post: queued(() => check(readBody)) },
     ...planScheduleRoutes({ schedules: plans?.schedules, readBody }),
+    '/plans/schedules/:name/run': { post: queued(runNow) },
     '/plans/:id': {
       get: queued(({ calls }) => async (req, res) => {
         res.json(await calls.get(tenantOf(res), pathId(req, 'id', PLAN)))
@@ -74,6 +79,14 @@ export function planRoutes({ plans, readBody, relay }: Deps): RouteTable {
     '/plans/:id/events': { get: queued(follow(relay)) },
   }
 }
+
+const runNow =
+  ({ calls, runSchedule }: PlanSurface): RequestHandler =>
+  async (req, res) => {
+    const call = { subject: subjectOf(res), idempotencyKey: idempotencyKeyOf(req) }
+    const { planId, isReplayed } = await runSchedule(tenantOf(res), pathId(req, 'name', SCHEDULE), call)
+    accept(res, { plan: await calls.get(tenantOf(res), planId), isReplayed })
+  }
 
 const check =
   (readBody: ReadBody): RequestHandler =>

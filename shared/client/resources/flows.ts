@@ -45,7 +45,7 @@ export const createFlows = (transport: Transport) => ({
     throw new RunLost(run.id ?? name)
   },
 
-  ...createReads<Schema<'Flow'>, Schema<'FlowHead'>>(transport, '/flows', 'name'),
+  ...createReads<Schema<'Flow'>, Schema<'ListedFlow'>>(transport, '/flows', 'name'),
 })
 
 /** An `error` without a trace id ends the stream and not the flow. */

@@ -17,6 +17,8 @@ export type RunUsage = { readonly [dimension in Exclude<Dimension, 'metadata'>]?
   /** Each pair as `pairOf` writes it. */
   metadata?: readonly string[]
   hasFailed: boolean
+  /** Whether it is a flow whose output does not fit the schema. */
+  isInvalid: boolean
   input_tokens: number
   cache_read_tokens: number
   cache_write_tokens: number
@@ -29,6 +31,8 @@ export type RunUsage = { readonly [dimension in Exclude<Dimension, 'metadata'>]?
 export type UsageSums = {
   runs: number
   failed: number
+  /** They are not among the failed ones. */
+  invalid: number
   input_tokens: number
   /** Both are of the input. */
   cache_read_tokens: number

@@ -5,6 +5,7 @@ import { DAY_MS, readTime } from '../../kernel/time.ts'
 import type { ApiType } from '../../platform/api/api-type.ts'
 import { quantile } from './durations.ts'
 import { type Bucket, type Dimension, NO_KEY, pairOf, type UsageRows, type UsageStore, type UsageSums } from './port.ts'
+import { addInto, type OwnRows } from './sums.ts'
 
 /** `from` and `to` are times in ISO 8601. */
 export type UsageQuery = {
@@ -20,12 +21,15 @@ export type UsageQuery = {
 
 type UsageRow = ApiType<'UsageRow'>
 export type UsagePage = ApiType<'UsageResponse'>
+export type FlowFigures = ApiType<'FlowFigures'>
 
 const BUCKET_MS: Record<Bucket, number> = { hour: 3_600_000, day: DAY_MS }
 /** The span that is shown without `from`. */
 const SHOWN_MS: Record<Bucket, number> = { hour: DAY_MS, day: 30 * DAY_MS }
 /** Hours or days that are read at a time. Each has at least one row. */
 const READ_AT_ONCE = 50
+/** Hours that the figures of a flow add up: this one, and those before. */
+const HOURS = 24
 
 /** Shows what a tenant has used, by hour or day (D21). */
 export class UsageReport {
@@ -49,10 +53,25 @@ export class UsageReport {
         rows.push(...shownRows({ start: at, rows: name === undefined ? all : ofName(name, all) }, last))
       const end = found.length === READ_AT_ONCE ? found.at(-1) : undefined
       if (!end) break
-      start = new Date(Date.parse(end.start) + BUCKET_MS[bucket]).toISOString()
+      start = at(Date.parse(end.start) + BUCKET_MS[bucket])
     }
     const { page, next_cursor } = toPage(rows, limit, (row) => [row.bucket, row.key ?? NO_KEY])
     return { rows: page, next_cursor }
+  }
+
+  /** What the runs of a flow have come to lately, for every flow by its name (D22.3). */
+  async flows(tenant: TenantId): Promise<(flow: string) => FlowFigures> {
+    const lastMs = Math.floor(this.#now().getTime() / BUCKET_MS.hour) * BUCKET_MS.hour
+    const starts = Array.from({ length: HOURS }, (_, i) => at(lastMs - (HOURS - 1 - i) * BUCKET_MS.hour))
+    const [from = '', until = ''] = [starts[0], starts.at(-1)]
+    const found = await this.#store.read(tenant, { by: 'flow', bucket: 'hour', from, until, limit: HOURS })
+    const hours = new Map(found.map(({ start, rows }) => [start, rows]))
+    const all: OwnRows = new Map()
+    for (const rows of hours.values()) addInto(all, rows, Number.POSITIVE_INFINITY)
+    return (flow) => ({
+      ...figuresOf(all.get(flow)),
+      runs_by_hour: starts.map((start) => hours.get(start)?.get(flow)?.runs ?? 0),
+    })
   }
 
   /** The starts of the first and the last hour or day. */
@@ -60,10 +79,21 @@ export class UsageReport {
     const toMs = readTime('to', to) ?? this.#now().getTime() + 1
     const fromMs = readTime('from', from) ?? toMs - SHOWN_MS[bucket]
     if (fromMs >= toMs) throw invalidRequest('from must be before to', { param: '/from' })
-    const startOf = (ms: number) => new Date(Math.floor(ms / BUCKET_MS[bucket]) * BUCKET_MS[bucket]).toISOString()
+    const startOf = (ms: number) => at(Math.floor(ms / BUCKET_MS[bucket]) * BUCKET_MS[bucket])
     return { from: startOf(fromMs), until: startOf(toMs - 1) }
   }
 }
+
+const at = (ms: number): string => new Date(ms).toISOString()
+
+const figuresOf = (sums?: UsageSums): Omit<FlowFigures, 'runs_by_hour'> => ({
+  runs: sums?.runs ?? 0,
+  failed: sums?.failed ?? 0,
+  invalid: sums?.invalid ?? 0,
+  cost_usd: sums?.cost_usd ?? 0,
+  p50_ms: sums ? quantile(sums.durations, 0.5) : null,
+  p95_ms: sums ? quantile(sums.durations, 0.95) : null,
+})
 
 /** The rows of the pairs with this name, by their values. */
 function ofName(name: string, rows: UsageRows): UsageRows {

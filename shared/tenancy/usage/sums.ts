@@ -11,9 +11,10 @@ const MAX_KEY_CHARS = 256
 export const dayOf = (time: string): string => `${time.slice(0, 10)}T00:00:00.000Z`
 
 /** The sums of a single run. */
-export const sumsOf = ({ hasFailed, ms, ...used }: RunUsage): UsageSums => ({
+export const sumsOf = ({ hasFailed, isInvalid, ms, ...used }: RunUsage): UsageSums => ({
   runs: 1,
   failed: hasFailed ? 1 : 0,
+  invalid: isInvalid ? 1 : 0,
   input_tokens: used.input_tokens,
   cache_read_tokens: used.cache_read_tokens,
   cache_write_tokens: used.cache_write_tokens,
@@ -56,7 +57,7 @@ function addSums(sums: OwnSums, other: UsageSums): void {
 }
 
 const SUMMED = [
-  ...(['runs', 'failed', 'input_tokens', 'cache_read_tokens'] as const),
+  ...(['runs', 'failed', 'invalid', 'input_tokens', 'cache_read_tokens'] as const),
   ...(['cache_write_tokens', 'output_tokens', 'cost_usd'] as const),
 ]
 

@@ -122,22 +122,31 @@ export class FlowLibrary {
       await this.#store.settled() // Another call may just have published it.
       return flow
     }
-    const compiled = await this.#deps.compile(tenant, flow.definition)
-    if ('problems' in compiled) throw notPublished(name, compiled.problems)
+    await this.#assertCompiles(tenant, flow)
     if (requirePassRate !== undefined) await this.#checkPassRate(tenant, flow, requirePassRate)
-    const head = await this.#store.publish(tenant, flow)
-    if (!head) throw conflict(`${name} was changed while it was published; read it and publish it again`)
-    return this.#announced(tenant, 'published', Promise.resolve(asFlow(head, flow.definition)))
+    return this.#announced(tenant, 'published', this.#publish(tenant, flow))
   }
 
-  /** Saves the definition of an earlier version as a new draft, as `put` does. Throws `not_found`, and `permission` for a built-in flow. */
-  async rollback(tenant: TenantId, name: string, version: number, options: DraftOptions = {}): Promise<Flow> {
+  /**
+   * Saves the definition of an earlier version as a new draft, as `put` does. With `publishes` it is published at once if it compiles, and otherwise not
+   * saved. Throws `not_found`, and `permission` for a built-in flow, and what `publish` throws.
+   */
+  async rollback(
+    tenant: TenantId,
+    name: string,
+    version: number,
+    { publishes = false, ...options }: DraftOptions & { publishes?: boolean } = {},
+  ): Promise<Flow> {
     refuseBuiltIn(name)
     const head = (await this.#head(tenant, name)) ?? raise(noFlow(name))
     const { uid } = head
     const definition = version > head.version ? undefined : await this.definitionOf(tenant, { uid, version })
     if (!definition) throw notFound(`${name} has no version ${version}; GET /flows/${name}/revisions lists the newest`)
-    return this.#announced(tenant, 'saved', this.#save(tenant, name, { definition, uid, ...options }))
+    if (publishes) await this.#assertCompiles(tenant, { name, definition })
+    // What is served goes on being served until the new version is.
+    const save = { definition, uid, ...options, ...(publishes && { keeps_published: true as const }) }
+    const saved = await this.#announced(tenant, 'saved', this.#save(tenant, name, save))
+    return publishes ? this.#announced(tenant, 'published', this.#publish(tenant, saved)) : saved
   }
 
   /** Deletes the flow, its revisions and its memory. Throws `not_found`, and `permission` for a built-in flow. */
@@ -196,6 +205,18 @@ export class FlowLibrary {
   async #save(tenant: TenantId, name: string, save: FlowSave): Promise<Flow> {
     const head = (await this.#store.save(tenant, name, save)) ?? raise(noFlow(name))
     return asFlow(head, save.definition)
+  }
+
+  async #assertCompiles(tenant: TenantId, { name, definition }: Pick<Flow, 'name' | 'definition'>): Promise<void> {
+    const compiled = await this.#deps.compile(tenant, definition)
+    if ('problems' in compiled) throw notPublished(name, compiled.problems)
+  }
+
+  /** Publishes exactly this version. */
+  async #publish(tenant: TenantId, flow: Flow): Promise<Flow> {
+    const head = await this.#store.publish(tenant, flow)
+    if (!head) throw conflict(`${flow.name} was changed while it was published; read it and publish it again`)
+    return asFlow(head, flow.definition)
   }
 
   async #find(tenant: TenantId, name: string, { isRecent = false } = {}): Promise<Flow | undefined> {

@@ -2,7 +2,8 @@ import type { SourceState } from '../../cluster/following/port.ts'
 import type { QueuedRunSource } from '../../cluster/following/queue-places.ts'
 import { planIdOf } from '../../kernel/ids.ts'
 import type { JobQueue } from '../queue/port.ts'
-import type { PlanRecord, Plans } from './port.ts'
+import type { PlanHead, PlanRecord, Plans } from './port.ts'
+import { runOfStep } from './states.ts'
 import { requestCancel } from './transitions.ts'
 
 export type PlanRunsDeps = {
@@ -33,6 +34,20 @@ export function createPlanRuns({ plans, queue, now }: PlanRunsDeps): QueuedRunSo
     },
   }
 }
+
+/** Plans of a tenant that are at work at the same time, among which a step is looked for. */
+const MOST_AT_WORK = 200
+
+/** Finds the runs of the steps that are at work, by the newest plans of the tenant that run. */
+export const createStepRuns = ({ plans }: { plans: Pick<Plans, 'list'> }): QueuedRunSource => ({
+  async find(tenant, runId) {
+    const { plans: running } = await plans.list(tenant, { status: 'running', limit: MOST_AT_WORK })
+    const isOf = ({ plan_id, states }: PlanHead) =>
+      states.some((state) => state.status === 'running' && runOfStep(plan_id, state) === runId)
+    const { executor: epoch } = running.find(isOf) ?? { executor: null }
+    return epoch === null ? undefined : { state: 'at', epoch }
+  },
+})
 
 export const isEnded = ({ status }: Pick<PlanRecord, 'status'>): boolean => status !== 'queued' && status !== 'running'
 

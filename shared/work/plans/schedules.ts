@@ -165,4 +165,5 @@ function shortPlan(request: PlanRequest): PlanRequest {
   throw new AppError('invalid_request', message, { status: 413, param: '/plan' })
 }
 
-const noSchedule = (name: string): AppError => notFound(`no schedule ${name}: GET /plans/schedules lists the schedules`)
+export const noSchedule = (name: string): AppError =>
+  notFound(`no schedule ${name}: GET /plans/schedules lists the schedules`)

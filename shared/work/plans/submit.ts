@@ -32,6 +32,8 @@ export type Submission = {
   idempotencyKey?: string | undefined
   /** A plan with this id is stored once, however often it is submitted. Left out: a new id. */
   planId?: string
+  /** Whether it is submitted again until it is stored, so that it is not taken back after a failure. By default one with an id is. */
+  isRepeated?: boolean
 }
 
 export type Submitted = {
@@ -46,13 +48,13 @@ export type Submitted = {
  */
 export async function submitPlan(
   tenant: TenantId,
-  { request, subject, idempotencyKey, planId }: Submission,
+  { request, subject, idempotencyKey, planId, isRepeated = planId !== undefined }: Submission,
   deps: SubmitDeps,
 ): Promise<Submitted> {
   const known = checkedPlan(request)
   const create = (id: string, at: string) => newPlan({ ...known, id, subject, idempotencyKey, at })
   const storing = { operation: 'plan_submit', body: known, idempotencyKey, planId: planId ?? newPlanId(), create }
-  return storePlan(tenant, { ...storing, isRepeated: planId !== undefined }, deps)
+  return storePlan(tenant, { ...storing, isRepeated }, deps)
 }
 
 export type RetrySubmission = { plan: PlanRecord; subject: string; idempotencyKey?: string | undefined }

@@ -165,6 +165,7 @@ const usageOf = (
   { code = 'internal', model, spent, ms }: RunFigures,
 ): RunUsage => ({
   ...{ kind, model, flow, customer, subject, hasFailed: !HARMLESS.has(code), ms },
+  isInvalid: code === 'invalid_output',
   ...spent,
   ...(metadata && { metadata: Object.entries(metadata).map(pairOf) }),
 })

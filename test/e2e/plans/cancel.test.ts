@@ -16,10 +16,10 @@ inBothForms('the end of plans', (startProduct, form) => {
 
   const cancel = (id: string) => bench.call('POST', `/plans/${id}/cancel`)
 
-  /** Submits a plan whose step `held` gets no answer of the model, and waits until it runs. */
+  /** Submits a plan whose step `held` gets half an answer of the model, and waits until it runs. */
   async function holding(held: string, plan: object) {
     bench.product.model.otherwise((request) =>
-      stepIdOf(request) === held ? [{ hang: true }] : `out of ${stepIdOf(request)}`,
+      stepIdOf(request) === held ? [{ text: 'begun' }, { hang: true }] : `out of ${stepIdOf(request)}`,
     )
     const { id } = await submit(plan)
     await begun(held)
@@ -42,16 +42,20 @@ inBothForms('the end of plans', (startProduct, form) => {
     expect(bench.product.model.requests.map(stepIdOf)).to.deep.equal(['a', 'd'])
   })
 
-  it('D7.1: a running plan is cancelled within 2 s through any gateway, and the call to the model is closed', async () => {
+  it('D7.1, D27.1: a running plan is cancelled within 2 s through any gateway, with the run of its step, which is followed meanwhile', async () => {
     const steps = [step('a'), step('b', 'a'), step('c', 'b'), step('d', 'c')]
     for (const gateway of [0, 1]) {
       bench.product.model.requests.length = 0
       const id = await holding('b', { steps })
       const stream = await bench.product.stream(`/plans/${id}/events`)
+      const { run_id: runId = '' } = (await read(id)).step_runs['b'] ?? {}
+      const run = await bench.product.stream(`/runs/${runId}/events`)
+      expect((await run.until('text_delta')).data).to.deep.include({ text: 'begun' })
       if (gateway === 1) await read(id) // The other gateway gets the next request.
       const askedAt = elapsedMs()
       expect(['running', 'cancelled']).to.include(planOf(await cancel(id)).status)
       const frames = await stream.all()
+      expect((await run.all()).at(-1)?.data).to.include({ code: 'cancelled' })
       await requestOf('b').closedByClient
       expect(elapsedMs() - askedAt).to.be.below(CANCEL_MS)
       expect(heads(frames).slice(-4)).to.have.members([

@@ -16,10 +16,11 @@ describe('the schedules of plans', () => {
 
   const open = async (tenant: TenantId = DEFAULT_TENANT) => {
     const gateway = await start({ plans: planning().surface, identify: async () => ({ tenant, subject: 'ada' }) })
-    const send = (method: string, name: string, body?: object) =>
+    const send = (method: string, name: string, body?: object, headers: Record<string, string> = {}) =>
       fetch(`${gateway.url}/plans/schedules/${name}`, {
         method,
-        ...(body && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+        headers: { ...headers, ...(body && { 'content-type': 'application/json' }) },
+        ...(body && { body: JSON.stringify(body) }),
       })
     return { ...gateway, send }
   }
@@ -43,6 +44,24 @@ describe('the schedules of plans', () => {
     expect(await described('DELETE', path, removed)).to.deep.equal({ status: 'deleted' })
     expect((await get(path)).status).to.equal(404)
     expect((await send('DELETE', 'nightly')).status).to.equal(404)
+  })
+
+  it('D12.5: POST run submits its plan with 202, once for each key; 409 until that has ended, and 404 for no schedule', async () => {
+    const { get, send } = await open(tenantId('runs'))
+    await send('PUT', 'nightly', { ...NIGHTLY, paused: true })
+    const run = (key?: string) =>
+      send('POST', 'nightly/run', undefined, key === undefined ? {} : { 'idempotency-key': key })
+    const first = await run('k')
+    expect(first.status).to.equal(202)
+    const { id } = (await described('POST', `${path}/run`, first)) as { id: string }
+    const again = await run('k')
+    expect([again.status, again.headers.get('idempotency-replayed')]).to.deep.equal([202, 'true'])
+    expect(await described('POST', `${path}/run`, again)).to.include({ id })
+    const refused = await run()
+    expect(refused.status).to.equal(409)
+    await described('POST', `${path}/run`, refused)
+    expect(await (await get(path)).json()).to.deep.include({ last_plan_id: id, paused: true })
+    expect((await send('POST', 'other/run')).status).to.equal(404)
   })
 
   it('a name may be that of another path', async () => {

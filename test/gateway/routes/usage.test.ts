@@ -12,6 +12,7 @@ const sums = (runs: number): UsageSums => ({
   ...{
     runs,
     failed: 0,
+    invalid: 0,
     input_tokens: runs,
     cache_read_tokens: 0,
     cache_write_tokens: 0,
@@ -58,6 +59,7 @@ describe('the usage of a tenant', () => {
     ])
     expect(rows[1]).to.deep.include({
       failed: 0,
+      invalid: 0,
       input_tokens: 2,
       cache_read_tokens: 0,
       cache_write_tokens: 0,

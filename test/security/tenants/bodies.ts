@@ -66,6 +66,7 @@ export const BODIES: Record<string, (ids: Ids) => readonly (Body | undefined)[]>
   'POST /plans/check': () => [PLAN],
   'POST /plans/:id/cancel': () => [undefined],
   'POST /plans/:id/retry': () => [undefined],
+  'POST /plans/schedules/:name/run': () => [undefined],
   'PUT /plans/schedules/:name': ({ file }) => [
     { every_secs: 86_400, plan: PLAN },
     { every_secs: 86_400, plan: { steps: [stepWith(file)] } },

@@ -11,7 +11,7 @@ const TENANT = tenantId('t_1')
 /** An hour and a day of each dimension; without pairs there is nothing by `metadata`. */
 const PLACES = BUCKETS.length * (DIMENSIONS.length - 1)
 const USED: RunUsage = {
-  ...{ kind: 'run', model: 'm', hasFailed: false },
+  ...{ kind: 'run', model: 'm', hasFailed: false, isInvalid: false },
   ...{ input_tokens: 10, cache_read_tokens: 0, cache_write_tokens: 0, output_tokens: 5, cost_usd: 0.5, ms: 1_000 },
 }
 
@@ -72,6 +72,7 @@ describe('the recorder of usage', () => {
     expect(early?.rows.get('m')).to.include({
       runs: 3,
       failed: 1,
+      invalid: 0,
       input_tokens: 30,
       cache_read_tokens: 0,
       cache_write_tokens: 0,

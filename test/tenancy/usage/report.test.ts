@@ -9,6 +9,7 @@ const sums = (runs: number, durations: [number, number][] = []): UsageSums => ({
   ...{
     runs,
     failed: 0,
+    invalid: 0,
     input_tokens: runs,
     cache_read_tokens: 0,
     cache_write_tokens: 0,
@@ -34,7 +35,7 @@ function setUp(rows: Record<string, UsageRows>) {
   const report = new UsageReport(store, () => NOW)
   const page = (query: Partial<UsageQuery> = {}) =>
     report.page(DEFAULT_TENANT, { by: 'kind', bucket: 'hour', limit: 10, ...query })
-  return { page, read }
+  return { page, read, flows: () => report.flows(DEFAULT_TENANT) }
 }
 
 const failureOf = (page: Promise<unknown>) =>
@@ -73,6 +74,26 @@ describe('the report of usage', () => {
     expect(next_cursor).to.equal(null)
     expect(rows[0]).to.include({ p50_ms: 0, p95_ms: 0 })
     expect(rows[2]?.p50_ms).to.be.within(2 ** (39 / 4), 2 ** (40 / 4))
+  })
+
+  it('D22.3: adds up this hour and the 23 before for each flow, in one reading, and has nothing of others', async () => {
+    const ended = { ...sums(2, [[40, 2]]), failed: 1, invalid: 1, cost_usd: 0.5 }
+    const { flows, read } = setUp({
+      [hour(-14)]: new Map([['triage', sums(9)]]),
+      [hour(-13)]: new Map([['triage', ended]]),
+      [hour(10)]: new Map([
+        ['triage', ended],
+        ['other', sums(4)],
+      ]),
+    })
+    const figures = await flows()
+    const { p50_ms, p95_ms, ...rest } = figures('triage')
+    const hours = [2, ...Array<number>(22).fill(0), 2]
+    expect(rest).to.deep.equal({ runs: 4, failed: 2, invalid: 2, cost_usd: 1, runs_by_hour: hours })
+    for (const ms of [p50_ms, p95_ms]) expect(ms).to.be.within(2 ** (39 / 4), 2 ** (40 / 4))
+    const nothing = { runs: 0, failed: 0, invalid: 0, cost_usd: 0, p50_ms: null, p95_ms: null }
+    expect(figures('new')).to.deep.equal({ ...nothing, runs_by_hour: Array<number>(24).fill(0) })
+    expect(read.map(({ by, from, until }) => [by, from, until])).to.deep.equal([['flow', hour(-13), hour(10)]])
   })
 
   it('D42.5: by one name of metadata shows its values, page by page', async () => {

@@ -12,6 +12,7 @@ const sums = (runs: number): UsageSums => ({
   ...{
     runs,
     failed: 1,
+    invalid: 0,
     input_tokens: 10,
     cache_read_tokens: 0,
     cache_write_tokens: 0,

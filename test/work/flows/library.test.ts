@@ -56,6 +56,21 @@ describe('the library of flows', () => {
     expect((await refusal(25))[0]).to.equal('; 19 more in problems, and 5 further ones that are not listed')
   })
 
+  it('D26.3: a rollback can publish in one step, and stores nothing that does not compile', async () => {
+    await library.put(TENANT, name, { ...BODY, tools: ['Unknown'] })
+    await library.put(TENANT, name, titled('good'))
+    await library.publish(TENANT, name)
+    await library.put(TENANT, name, titled('bad'), { keeps_published: true })
+    const rolled = await library.rollback(TENANT, name, 2, { publishes: true })
+    expect(rolled).to.deep.include({ version: 4, state: 'published', published_version: 4 })
+    expect(rolled.definition).to.deep.equal(await library.definitionOf(TENANT, { ...rolled, version: 2 }))
+    expect(await refusalOf(library.rollback(TENANT, name, 1, { publishes: true }))).to.include({
+      kind: 'invalid_request',
+      param: '/tools/0',
+    })
+    expect(await library.get(TENANT, name)).to.deep.equal(rolled)
+  })
+
   it('D6.1: the name tools and names of another form are 400, built-in flows are 403', async () => {
     for (const wrong of [
       'tools',

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { UNKNOWN } from '../../../shared/cluster/following/port.ts'
 import { type QueuedRunSource, QueuePlaces } from '../../../shared/cluster/following/queue-places.ts'
-import { newPlanId, planRunId } from '../../../shared/kernel/ids.ts'
-import { createPlanRuns } from '../../../shared/work/plans/plan-runs.ts'
+import { newPlanId, planRunId, stepRunId } from '../../../shared/kernel/ids.ts'
+import { createPlanRuns, createStepRuns } from '../../../shared/work/plans/plan-runs.ts'
 import { useTestStore } from '../../support/test-store.ts'
 import { OTHER, TENANT } from '../flows/setup.ts'
 import { AT, EXECUTOR, executorOf, openProcess, type Process, stepOf } from './calls-setup.ts'
@@ -37,6 +37,24 @@ describe('the runs of plans', () => {
     await executor.failStep('a', 'broken')
     await executor.finish()
     expect(await runs.find(TENANT, runId)).to.deep.equal({ state: 'ended', epoch: EXECUTOR })
+  })
+
+  it('D27.1: those of steps are where their plans are, while they are at work', async () => {
+    const { id, executor } = await submit()
+    const steps = createStepRuns({ plans: process.plans })
+    const [first, again] = [0, 1].map((attempt) => stepRunId(id, { stepId: 'a', attempt }))
+    expect(await steps.find(TENANT, first ?? '')).to.equal(undefined)
+    await executor.begin()
+    await executor.beginStep('a')
+    expect(await steps.find(TENANT, first ?? '')).to.deep.equal({ state: 'at', epoch: EXECUTOR })
+    for (const [tenant, runId] of [
+      [OTHER, first],
+      [TENANT, again],
+      [TENANT, planRunId(id)],
+    ] as const)
+      expect(await steps.find(tenant, runId ?? '')).to.equal(undefined)
+    await executor.failStep('a', 'broken')
+    expect(await steps.find(TENANT, first ?? '')).to.equal(undefined)
   })
 
   it('are taken once for queued by the process that has queued them, and are found in the store after that', async () => {

@@ -9,7 +9,7 @@ import { PlanSchedules } from '../../../shared/work/plans/schedules.ts'
 import { createPlanScheduleStore } from '../../../shared/work/plans/store/plan-schedules.ts'
 import { StoredPlans } from '../../../shared/work/plans/store/plans.ts'
 import { createTickRecords } from '../../../shared/work/plans/store/tick-records.ts'
-import { PlanTicks } from '../../../shared/work/plans/ticks.ts'
+import { PlanTicks, runSchedule } from '../../../shared/work/plans/ticks.ts'
 import type { Job, Timing } from '../../../shared/work/queue/port.ts'
 import { tickId } from '../../../shared/work/queue/schedule-times.ts'
 import { NO_FILES } from '../../support/no-files.ts'
@@ -43,13 +43,16 @@ export function openSchedules(store: Store, { limits, admits = () => true, ...op
     },
   }
   const schedules = new PlanSchedules({ ...parts, plans, files: NO_FILES, now: () => state.now, leastSecs: LEAST_SECS })
-  const ticks = new PlanTicks({
+  const submission = {
     ...parts,
     plans,
     events: NO_EVENTS,
-    queue: { add: async (job) => void jobs.push(job) },
+    queue: { add: async (job: Job) => void jobs.push(job) },
     idempotency: createIdempotency(store),
     now: () => state.now,
+  }
+  const ticks = new PlanTicks({
+    ...submission,
     async admits() {
       state.counted++
       return admits()
@@ -57,9 +60,11 @@ export function openSchedules(store: Store, { limits, admits = () => true, ...op
     metrics: { countDivided: (name, value) => void outcomes.push(`${name} ${value}`) },
   })
   const fire = (name: string, at: number) => ticks.fire({ kind: 'schedule', tenant, id: tickId(tenant, { name, at }) })
+  const run = (name: string, idempotencyKey?: string) =>
+    runSchedule(tenant, name, { ...submission, subject: 'ada', idempotencyKey })
   const stored = async (): Promise<(PlanRecord | undefined)[]> => {
     const { plans: heads } = await plans.list(tenant, { limit: 200 })
     return Promise.all(heads.map(({ plan_id }) => plans.get(tenant, plan_id)))
   }
-  return { tenant, plans, schedules, records: parts.records, told, jobs, outcomes, state, fire, stored }
+  return { tenant, plans, schedules, records: parts.records, told, jobs, outcomes, state, fire, run, stored }
 }

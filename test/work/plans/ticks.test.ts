@@ -3,6 +3,7 @@ import { AppError } from '../../../shared/kernel/errors.ts'
 import { createPlanScheduleStore } from '../../../shared/work/plans/store/plan-schedules.ts'
 import { requestCancel } from '../../../shared/work/plans/transitions.ts'
 import { useTestStore } from '../../support/test-store.ts'
+import { until } from '../../support/until.ts'
 import { refusalOf } from '../flows/setup.ts'
 import { AT, stepOf } from './calls-setup.ts'
 import { openSchedules, PLAN } from './schedule-setup.ts'
@@ -68,6 +69,49 @@ describe('the ticks of a schedule', () => {
       skipped_ticks: 2,
       last_skip: { at: iso(180_000), reason: 'plan_not_ended' },
     })
+  })
+
+  it('D12.5: a request runs it at once, also while it is paused: the ticks wait for that plan, and a second request does', async () => {
+    const { tenant, schedules, plans, run, fire, stored, endAll, shown, state } = await open()
+    await schedules.put(tenant, 'often', { every_secs: 60, plan: PLAN, paused: true })
+    const { planId, isReplayed } = await run('often', 'key')
+    expect(isReplayed).to.equal(false)
+    expect(await plans.get(tenant, planId)).to.include({ status: 'queued', title: 'Report', subject: 'ada' })
+    expect(await run('often', 'key')).to.deep.equal({ planId, isReplayed: true })
+    const refusal = await refusalOf(run('often'))
+    expect(refusal).to.include({ kind: 'conflict' })
+    expect(refusal.message).to.include('often').and.include('cancel')
+    await schedules.put(tenant, 'often', { every_secs: 60, plan: PLAN })
+    await fire('often', 60_000)
+    expect(await shown()).to.deep.include({ last_plan_id: planId, skipped_ticks: 1 })
+    await endAll()
+    expect((await run('often', 'key')).planId, 'a key that was used, later').to.equal(planId)
+    expect((await run('often')).planId).to.not.equal(planId)
+    expect([(await stored()).length, state.counted]).to.deep.equal([2, 0])
+    expect((await refusalOf(run('unknown'))).status).to.equal(404)
+  })
+
+  it('D12.5: a request that too many waiting plans refuse leaves the schedule as it was', async () => {
+    const { run, fire, shown, stored } = await open({ limits: { maxPlans: 0, maxBytes: 1_000_000 } })
+    expect((await refusalOf(run('often', 'key'))).status).to.equal(429)
+    expect(await shown()).to.deep.equal({ last_plan_id: null, skipped_ticks: 0, last_skip: null })
+    await fire('often', 60_000)
+    expect((await shown()).last_skip?.reason).to.equal('plan_limit')
+    expect(await stored()).to.deep.equal([])
+  })
+
+  it('D36.1: a request without a key that is 503 leaves no plan behind that its store has taken all the same', async () => {
+    const { tenant, plans, run, jobs, shown } = await open()
+    const create = plans.create.bind(plans)
+    plans.create = async (...args) => {
+      await create(...args)
+      plans.create = create
+      throw new AppError('unavailable', 'the store does not answer')
+    }
+    expect((await refusalOf(run('often'))).status).to.equal(503)
+    const left = async () => (await plans.list(tenant, { limit: 5 })).plans
+    await until(async () => (await left()).length === 0, { what: 'the plan to be taken back' })
+    expect([(await shown()).last_plan_id, jobs]).to.deep.equal([null, []])
   })
 
   it('of two that are due at different times and fire at one moment, one submits its plan and the other is skipped', async () => {

@@ -46,7 +46,7 @@ describe('the report of what a run has used', () => {
     expect(ms).to.be.at.least(0)
     const spent = { input_tokens: 20, cache_read_tokens: 4, cache_write_tokens: 3, output_tokens: 7, cost_usd: 0.5 }
     const of = { kind: 'run', model: 'm', flow: 'f', customer: 'c-1', subject: 'ada' }
-    expect(usage).to.deep.equal({ ...of, hasFailed: false, ...spent })
+    expect(usage).to.deep.equal({ ...of, hasFailed: false, isInvalid: false, ...spent })
     expect(lines.join(), 'the log').not.to.include('c-1')
   })
 

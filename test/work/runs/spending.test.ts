@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
+import { LiveSteps } from '../../../services/executor/live-steps.ts'
 import { createPlanSteps } from '../../../services/executor/plan-steps.ts'
 import { SessionUsage } from '../../../services/worker/sessions/session-usage.ts'
 import { Conversation } from '../../../shared/agent/engine/conversation.ts'
@@ -134,6 +135,7 @@ describe('what the budget shows of a run, however it ends', () => {
           files: NO_FILES,
           maxTurns: 4,
           reporter,
+          live: new LiveSteps(),
           log: SILENT_LOG,
         },
       })(TENANT, { plan_id: `plan_${'0'.repeat(32)}` })

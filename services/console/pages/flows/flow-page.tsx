@@ -9,10 +9,13 @@ import { Loaded } from '../../parts/loading.tsx'
 import { Empty } from '../../parts/notice.tsx'
 import { StateBadge } from '../../parts/state-badge.tsx'
 import { Tabs } from '../../parts/tabs.tsx'
-import { EditView } from './edit/edit-view.tsx'
-import { type Flow, flowPath, isAbout, type View } from './flow.ts'
-import { RunView } from './run/run-view.tsx'
+import { documentOf } from './edit/flow-document.ts'
+import { type Flow, flowPath, isAbout, placeOf, type View } from './flow.ts'
+import { PublishButton } from './publish-button.tsx'
 
+const EditView = lazy(() => import('./edit/edit-view.tsx').then((loaded) => loaded.EditView))
+const RunView = lazy(() => import('./run/run-view.tsx').then((loaded) => loaded.RunView))
+const RunsView = lazy(() => import('./runs/runs-view.tsx').then((loaded) => loaded.RunsView))
 const EvaluateView = lazy(() => import('./evaluate/evaluate-view.tsx').then((loaded) => loaded.EvaluateView))
 const HistoryView = lazy(() => import('./history/history-view.tsx').then((loaded) => loaded.HistoryView))
 const MemoryView = lazy(() => import('./memory/memory-view.tsx').then((loaded) => loaded.MemoryView))
@@ -20,6 +23,7 @@ const MemoryView = lazy(() => import('./memory/memory-view.tsx').then((loaded) =
 const VIEWS: Readonly<Record<View, { label: string; part: string; method?: string; isFor(flow: Flow): boolean }>> = {
   edit: { label: 'Edit', part: '', isFor: ({ built_in }) => !built_in },
   run: { label: 'Run', part: '/run', method: 'POST', isFor: () => may('run') },
+  runs: { label: 'Runs', part: '', isFor: () => has('dispatches') },
   evaluate: { label: 'Evaluate', part: '/evaluations', isFor: ({ built_in }) => !built_in && has('dispatches') },
   history: { label: 'History', part: '/revisions', isFor: ({ built_in }) => !built_in },
   memory: { label: 'Memory', part: '/memory', isFor: () => true },
@@ -48,19 +52,20 @@ function Views({ flow, view, query, onChange }: ViewsProps) {
   const request = current && { method: VIEWS[current].method ?? 'GET', path: flowPath(flow.name, VIEWS[current].part) }
   return (
     <>
-      <Head flow={flow} />
+      <Head flow={flow} view={current} onChange={onChange} />
       <Tabs
         path={flowPath(flow.name)}
         tabs={offered.map((id) => ({ id, label: VIEWS[id].label }))}
         current={current ?? ''}
       >
-        {request && current !== 'run' && <CopyAs {...request} />}
+        {request && current !== 'run' && current !== 'runs' && <CopyAs {...request} />}
       </Tabs>
       {current === undefined && (
         <Empty title="There is no such view">This flow is built in, or your token may not be used for it.</Empty>
       )}
       {current === 'edit' && <EditView flow={flow} onChange={onChange} />}
       {current === 'run' && <RunView flow={flow} query={query} onChange={onChange} />}
+      {current === 'runs' && <RunsView flow={flow} />}
       {current === 'evaluate' && <EvaluateView flow={flow} onChange={onChange} />}
       {current === 'history' && <HistoryView flow={flow} query={query} onChange={onChange} />}
       {current === 'memory' && <MemoryView flow={flow} query={query} />}
@@ -68,15 +73,38 @@ function Views({ flow, view, query, onChange }: ViewsProps) {
   )
 }
 
-const Head = ({ flow }: { flow: Flow }) => (
-  <div class="page-head">
-    <h2>{flow.name}</h2>
-    {flow.served_version === null ? (
-      <span class="badge">Nothing served</span>
-    ) : (
-      <StateBadge state="published" word={`Served: v${flow.served_version}`} />
-    )}
-    {flow.state === 'draft' && <StateBadge state="draft" word={`Draft: v${flow.version}`} />}
-    {flow.built_in && <span class="badge">Built in</span>}
-  </div>
-)
+/** What programs get, what would replace it, and the step from one to the other. Beside an evaluation that step asks for a pass rate. */
+function Head({ flow, view, onChange }: { flow: Flow; view: View | undefined; onChange(flow: Flow): void }) {
+  const { name, version, served_version: served, published_version: published } = flow
+  const isDraft = flow.state === 'draft'
+  return (
+    <div class="page-head">
+      <h2>{name}</h2>
+      {served === null ? (
+        <StateBadge state="unpublished" word={published === null ? 'Not published' : `v${published} is hidden`} />
+      ) : (
+        <StateBadge state="published" word={`Published v${served}`} />
+      )}
+      {isDraft && <StateBadge state="draft" word={`Draft v${version}`} />}
+      {isDraft && published !== null && (
+        <a class="small" href={`${placeOf(name, 'history')}?version=${version}&against=${published}`}>
+          See what differs
+        </a>
+      )}
+      {flow.built_in && <span class="badge">Built in</span>}
+      <span class="grow" />
+      {isDraft && view !== 'evaluate' && <PublishDraft flow={flow} onChange={onChange} />}
+    </div>
+  )
+}
+
+/** What is written and not saved would stay behind. */
+function PublishDraft({ flow, onChange }: Pick<ViewsProps, 'flow' | 'onChange'>) {
+  const isUnsaved = documentOf(flow).isChanged.value
+  return (
+    <>
+      {isUnsaved && <span class="small soft">Save the draft first</span>}
+      <PublishButton flow={flow} isOff={isUnsaved} onPublished={onChange} />
+    </>
+  )
+}

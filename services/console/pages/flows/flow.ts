@@ -2,11 +2,11 @@ import type { Schema, TenantEvent } from '../../../../shared/client/api.ts'
 import { hrefOf } from '../../base/router.ts'
 
 export type Flow = Schema<'Flow'>
-export type FlowHead = Schema<'FlowHead'>
+export type ListedFlow = Schema<'ListedFlow'>
 export type Definition = Schema<'FlowDefinition'>
 export type Revision = Schema<'FlowRevisionList'>['revisions'][number]
 
-export type View = 'edit' | 'run' | 'evaluate' | 'history' | 'memory'
+export type View = 'edit' | 'run' | 'runs' | 'evaluate' | 'history' | 'memory'
 
 /** The path of a flow in the API, and of its parts. */
 export const flowPath = (name: string, part = ''): string => `/flows/${encodeURIComponent(name)}${part}`

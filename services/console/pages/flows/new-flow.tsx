@@ -1,4 +1,4 @@
-import { useSignal } from '@preact/signals'
+import { type Signal, useSignal } from '@preact/signals'
 import { ApiError } from '../../../../shared/client/errors.ts'
 import { may } from '../../api/caller.ts'
 import { get, send } from '../../api/engine.ts'
@@ -8,6 +8,8 @@ import { Icon } from '../../parts/icon.tsx'
 import { Empty } from '../../parts/notice.tsx'
 import { SaveForm } from '../../parts/save-form.tsx'
 import { TextField } from '../../parts/text-field.tsx'
+import type { FlowFile } from './edit/flow-file.ts'
+import { ImportButton } from './edit/import-button.tsx'
 import { EXAMPLES } from './first-flow.ts'
 import { type Flow, flowPath, placeOf } from './flow.ts'
 
@@ -23,11 +25,13 @@ export const NewFlow = ({ example }: { example: string }) =>
 
 function Form({ example }: { example: string }) {
   const chosen = EXAMPLES.find(({ id }) => id === example) ?? EXAMPLES[0]
+  const file = useSignal<FlowFile | undefined>(undefined)
   const name = useSignal('')
-  const wanted = name.value.trim() || chosen.id
+  const wanted = name.value.trim() || file.value?.name || chosen.id
+  const { definition } = file.value ?? chosen
   const create = async () => {
     await refuseTaken(wanted)
-    await send<Flow>('PUT', flowPath(wanted), chosen.definition)
+    await send<Flow>('PUT', flowPath(wanted), definition)
     navigate(placeOf(wanted, 'edit'))
   }
   return (
@@ -37,15 +41,16 @@ function Form({ example }: { example: string }) {
       </a>
       <div class="page-head">
         <h2 class="grow">New flow</h2>
-        <CopyAs method="PUT" path={flowPath(wanted)} body={chosen.definition} />
+        <CopyAs method="PUT" path={flowPath(wanted)} body={definition} />
       </div>
-      <Examples chosen={chosen.id} />
+      <Examples chosen={file.value ? undefined : chosen.id} onChoose={() => (file.value = undefined)} />
+      <Import file={file} />
       <div class="card">
         <SaveForm submit="Create the draft" onSave={create}>
           <TextField
             label="Name"
             value={name}
-            placeholder={chosen.id}
+            placeholder={file.value?.name ?? chosen.id}
             hint="Small letters, digits, - and _. Programs call the flow by it, so it stays."
             isCode
           />
@@ -55,12 +60,31 @@ function Form({ example }: { example: string }) {
   )
 }
 
-const Examples = ({ chosen }: { chosen: string }) => (
+const Import = ({ file }: { file: Signal<FlowFile | undefined> }) => (
+  <div class="row">
+    <ImportButton label="Import a file …" onRead={(flow) => (file.value = flow)} />
+    <span class="soft small" role="status">
+      {file.value
+        ? `The flow ${file.value.name} is read from the file.`
+        : 'YAML or JSON, as Export and ae flows get write it.'}
+    </span>
+  </div>
+)
+
+const Examples = ({ chosen, onChoose }: { chosen: string | undefined; onChoose(): void }) => (
   <fieldset class="examples">
     <legend>Begin with</legend>
     {EXAMPLES.map(({ id, title, hint }) => (
       <label key={id} class="example card">
-        <input type="radio" name="example" checked={id === chosen} onChange={() => setFilters({ new: id })} />
+        <input
+          type="radio"
+          name="example"
+          checked={id === chosen}
+          onChange={() => {
+            onChoose()
+            setFilters({ new: id })
+          }}
+        />
         <strong>{title}</strong>
         <span class="soft small">{hint}</span>
       </label>

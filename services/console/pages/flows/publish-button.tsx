@@ -36,7 +36,11 @@ export function PublishButton({ flow, passRate, isOff = false, onPublished }: Pu
       <button type="button" class="button main" disabled={isOff || isBusy.value} onClick={() => void publish()}>
         Publish v{flow.version}
       </button>
-      {failure.value !== undefined && <Notice tone="bad">{failure.value}</Notice>}
+      {failure.value !== undefined && (
+        <div class="whole-row">
+          <Notice tone="bad">{failure.value}</Notice>
+        </div>
+      )}
     </>
   )
 }

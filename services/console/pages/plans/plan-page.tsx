@@ -5,7 +5,7 @@ import { get, send } from '../../api/engine.ts'
 import { useResource } from '../../api/resource.ts'
 import { tell, tellFailure } from '../../base/announce.ts'
 import { counted, money, shortId } from '../../base/format.ts'
-import { hrefOf, navigate } from '../../base/router.ts'
+import { hrefOf, navigate, setFilters } from '../../base/router.ts'
 import { CopyAs } from '../../parts/copy-as.tsx'
 import { Line } from '../../parts/foreign.tsx'
 import { Icon } from '../../parts/icon.tsx'
@@ -72,15 +72,17 @@ const VIEWS = [
 function Steps({ plan, step, view }: { plan: Plan; step: string | null; view: string }) {
   const chosen = plan.steps.find(({ id }) => id === step)
   return (
-    <div class={chosen ? 'plan-page has-step' : 'plan-page'}>
+    <>
       <section class="card" aria-label="Steps">
         <Tabs path={`/plans/${plan.id}`} name="view" tabs={VIEWS} current={view} />
         <div class="plan-view">
           {view === 'time' ? <Gantt plan={plan} chosen={step} /> : <WaveGraph plan={plan} chosen={step} />}
         </div>
       </section>
-      {chosen && <StepPanel key={chosen.id} plan={plan} step={chosen} />}
-    </div>
+      {chosen && (
+        <StepPanel key={chosen.id} plan={plan} step={chosen} onClose={() => setFilters({ step: undefined })} />
+      )}
+    </>
   )
 }
 

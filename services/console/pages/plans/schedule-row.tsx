@@ -5,7 +5,7 @@ import { may } from '../../api/caller.ts'
 import { get, send } from '../../api/engine.ts'
 import { tell, tellFailure } from '../../base/announce.ts'
 import { clock, runClock } from '../../base/clock.ts'
-import { counted, duration, moment, relative, shortId } from '../../base/format.ts'
+import { absolute, counted, duration, relative, shortId, zone } from '../../base/format.ts'
 import { hrefOf } from '../../base/router.ts'
 import { DeleteButton } from '../../parts/delete-button.tsx'
 import { StateBadge } from '../../parts/state-badge.tsx'
@@ -23,7 +23,13 @@ export const ScheduleRow = ({ schedule, onChange }: ScheduleRowProps) => (
       </span>
       <span class="small soft lines">{schedule.plan.title || counted(schedule.plan.steps.length, 'step')}</span>
     </td>
-    <td class="whole">{schedule.paused ? <StateBadge state="paused" /> : <NextTimes ticks={schedule.next_ticks} />}</td>
+    <td class="whole">
+      {schedule.paused ? (
+        <StateBadge state="paused" />
+      ) : (
+        <NextTimes ticks={schedule.next_ticks} timeZone={schedule.timezone ?? zone()} />
+      )}
+    </td>
     <td class="whole">
       <LastResult schedule={schedule} />
     </td>
@@ -38,30 +44,31 @@ export const ScheduleRow = ({ schedule, onChange }: ScheduleRowProps) => (
   </tr>
 )
 
-const whenOf = ({ cron, timezone, every_secs }: Schedule) =>
-  cron === undefined ? `every ${duration((every_secs ?? 0) * 1000)}` : `${cron} ${timezone ?? 'UTC'}`
+const whenOf = ({ cron, every_secs }: Schedule) => cron ?? `every ${duration((every_secs ?? 0) * 1000)}`
 
-/** Those that have passed since they were read are left out. */
-function NextTimes({ ticks }: { ticks: readonly string[] }) {
+/** In the zone of the schedule; each tells the reader's own time, too. Those that have passed since they were read are left out. */
+function NextTimes({ ticks, timeZone }: { ticks: readonly string[]; timeZone: string }) {
   useEffect(runClock, [])
   const [next, ...others] = ticks.filter((tick) => Date.parse(tick) > clock().value)
   if (next === undefined) return <>–</>
   return (
     <div class="next-times">
-      <time dateTime={next}>
-        <strong class="number">{moment(next)}</strong> <span class="soft">{relative(next, clock().value)}</span>
+      <time dateTime={next} title={`${absolute(next)}, your time`}>
+        <strong class="number">{momentIn(timeZone, next)}</strong>{' '}
+        <span class="soft">{relative(next, clock().value)}</span>
       </time>
       {others.length > 0 && (
         <ol class="small soft" aria-label="Then">
           {others.map((tick, i) => (
             <li key={tick}>
-              <time class="number" dateTime={tick}>
-                {moment(tick, others[i - 1] ?? next)}
+              <time class="number" dateTime={tick} title={`${absolute(tick)}, your time`}>
+                {momentIn(timeZone, tick, others[i - 1] ?? next)}
               </time>
             </li>
           ))}
         </ol>
       )}
+      <span class="small soft">{timeZone}</span>
     </div>
   )
 }
@@ -95,18 +102,31 @@ const Skipped = ({ count, last }: { count: number; last: NonNullable<Schedule['l
   </>
 )
 
-function Actions({ schedule: { name, paused }, onChange }: ScheduleRowProps) {
+function Actions({ schedule: { name, paused, last_plan: last }, onChange }: ScheduleRowProps) {
   const isBusy = useSignal(false)
-  const toggle = async () => {
+  const act = async (change: () => Promise<unknown>, said: string) => {
     isBusy.value = true
-    const said = paused ? `The schedule ${name} goes on` : `The schedule ${name} is paused`
-    await setPaused(name, !paused).then(() => tell(said), tellFailure)
+    await change().then(() => tell(said), tellFailure)
     isBusy.value = false
     onChange()
   }
+  const run = () => act(() => send('POST', `${schedulePath(name)}/run`), `The plan of ${name} is submitted`)
+  const toggle = () =>
+    act(() => setPaused(name, !paused), paused ? `The schedule ${name} goes on` : `The schedule ${name} is paused`)
   const word = paused ? 'Resume' : 'Pause'
+  const isAtWork = last !== null && last.ended_at === null
   return (
     <div class="row end">
+      <button
+        type="button"
+        class="button"
+        disabled={isBusy.value || isAtWork}
+        title={isAtWork ? 'Its last plan has not ended' : undefined}
+        aria-label={`Run now: the schedule ${name}`}
+        onClick={() => void run()}
+      >
+        Run now
+      </button>
       <button
         type="button"
         class="button"
@@ -124,6 +144,18 @@ function Actions({ schedule: { name, paused }, onChange }: ScheduleRowProps) {
 }
 
 export type Schedule = Schema<'PlanSchedule'>
+
+/** `Thu, Nov 26, 03:00` in a zone, without the day when it is that of `before`; with seconds where there are some. */
+function momentIn(timeZone: string, at: string, before?: string): string {
+  const show = (options: Intl.DateTimeFormatOptions, of: string) =>
+    new Intl.DateTimeFormat(undefined, { timeZone, ...options }).format(new Date(of))
+  const [day, dayBefore] = [at, before].map(
+    (each) => each && show({ weekday: 'short', day: 'numeric', month: 'short' }, each),
+  )
+  const second = new Date(at).getUTCSeconds() === 0 ? {} : ({ second: '2-digit' } as const)
+  const time = show({ hour: '2-digit', minute: '2-digit', ...second }, at)
+  return day === dayBefore ? time : `${day}, ${time}`
+}
 
 const schedulePath = (name: string): string => `/plans/schedules/${encodeURIComponent(name)}`
 

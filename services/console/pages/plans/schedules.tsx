@@ -5,7 +5,6 @@ import { send } from '../../api/engine.ts'
 import { useList } from '../../api/list.ts'
 import { tell } from '../../base/announce.ts'
 import { serverNow } from '../../base/clock.ts'
-import { zone } from '../../base/format.ts'
 import { FoldedForm, OpenForm } from '../../parts/folded-form.tsx'
 import { Loaded } from '../../parts/loading.tsx'
 import { More } from '../../parts/more.tsx'
@@ -32,6 +31,11 @@ export function Schedules() {
           data.items.length === 0 ? (
             <Empty
               title="No schedule yet"
+              how={[
+                'Say when: a cron pattern in a time zone, such as 0 3 * * * for each night at three.',
+                'Write the plan that is submitted then, as one writes any plan.',
+                'Try it with Run now, and see here what became of the last one.',
+              ]}
               action={may('run') && <OpenForm name="new-schedule">Make the first schedule</OpenForm>}
             >
               A schedule submits a plan by the clock, when the one before it has ended.
@@ -55,7 +59,7 @@ const ScheduleTable = ({ schedules, onChange }: ScheduleTableProps) => (
       <thead>
         <tr>
           <th>Schedule</th>
-          <th>Next times ({zone()})</th>
+          <th>Next times</th>
           <th>Last result</th>
           <th>Skipped</th>
           <th>

@@ -1,3 +1,4 @@
+import { useEffect, useRef } from 'preact/hooks'
 import type { Schema } from '../../../../shared/client/api.ts'
 import { money, short, shortId } from '../../base/format.ts'
 import { hrefOf } from '../../base/router.ts'
@@ -10,23 +11,29 @@ import { StateBadge } from '../../parts/state-badge.tsx'
 import { Took } from '../../parts/time.tsx'
 import type { Plan } from './plan.ts'
 
-type StepPanelProps = { plan: Plan; step: Schema<'PlanStep'> }
+type StepPanelProps = { plan: Plan; step: Schema<'PlanStep'>; onClose(): void }
 
-/** One step: its prompt, its progress and its answer. */
-export function StepPanel({ plan, step }: StepPanelProps) {
+/** One step: its prompt, its progress and its answer, over the page. Escape closes it, and the focus goes back to the step. */
+export function StepPanel({ plan, step, onClose }: StepPanelProps) {
   const run = plan.step_runs[step.id]
   const error = plan.step_errors?.[step.id]
   const output = plan.step_outputs?.[step.id]
   return (
-    <section class="card step-panel" aria-label={`Step ${step.id}`}>
+    <section
+      ref={useFocus()}
+      class="card step-panel"
+      aria-label={`Step ${step.id}`}
+      tabIndex={-1}
+      onKeyDown={({ key }) => key === 'Escape' && onClose()}
+    >
       <header>
         <h2 class="grow cut">
           <Line text={step.title || step.id} />
         </h2>
         <StateBadge state={plan.step_statuses[step.id] ?? 'pending'} />
-        <a class="button plain icon" href={hrefOf(`/plans/${plan.id}`)} aria-label="Close the step">
+        <button type="button" class="button plain icon" aria-label="Close the step" onClick={onClose}>
           <Icon name="cross" />
-        </a>
+        </button>
       </header>
       <div class="inner stack">
         {run && <Facts run={run} />}
@@ -47,6 +54,20 @@ export function StepPanel({ plan, step }: StepPanelProps) {
   )
 }
 
+/** Has the focus while it is shown. */
+function useFocus() {
+  const panel = useRef<HTMLElement>(null)
+  useEffect(() => {
+    const [own, before] = [panel.current, document.activeElement]
+    own?.focus({ preventScroll: true })
+    return () => {
+      const isOwn = document.activeElement === document.body || own?.contains(document.activeElement)
+      if (isOwn && before instanceof SVGElement) before.focus({ preventScroll: true })
+    }
+  }, [])
+  return panel
+}
+
 const Facts = ({ run }: { run: Schema<'StepRun'> }) => (
   <p class="small soft row">
     <span>Wave {run.wave}</span>
@@ -62,13 +83,13 @@ const Facts = ({ run }: { run: Schema<'StepRun'> }) => (
   </p>
 )
 
-/** The step's run as it goes on, or as it was. Where nothing is kept of it, its output says what came of it. */
+/** The step's run as it goes on, or as it was. Where nothing is kept of it any more, its output says what came of it. */
 function Story({ runId, isOver }: { runId: string; isOver: boolean }) {
   const live = useLiveRun({ runId, sessionId: runId, isOver })
-  if (live.view.value.blocks.length === 0) return null
+  if (isOver && live.view.value.blocks.length === 0) return null
   return (
-    <section class="stack close">
-      <h3>What happened</h3>
+    <section class="stack close" aria-label={isOver ? 'What happened' : 'What happens now'}>
+      <h3>{isOver ? 'What happened' : 'What happens now'}</h3>
       <LiveAnswer live={live} sessionId={runId} />
     </section>
   )

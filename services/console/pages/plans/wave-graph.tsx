@@ -5,6 +5,8 @@ import type { Plan } from './plan.ts'
 const BOX = { width: 188, height: 46 } as const
 const GAP = { x: 56, y: 16 } as const
 const EDGE = 12
+/** A graph that is wider than its card is drawn smaller, as long as one can read it; then the card scrolls. */
+const LEAST_SCALE = 0.8
 
 type GraphProps = { plan: Plan; chosen: string | null }
 
@@ -19,8 +21,7 @@ export function WaveGraph({ plan, chosen }: GraphProps) {
   return (
     <svg
       class="waves"
-      width={width}
-      height={height}
+      style={{ maxWidth: width, minWidth: width * LEAST_SCALE }}
       viewBox={`0 0 ${width} ${height}`}
       role="group"
       aria-label="Steps by wave"

@@ -1,5 +1,6 @@
 import type { TenantId } from '../../../../shared/kernel/tenant.ts'
 import type { Estimate } from '../../../../shared/tenancy/limits/estimate.ts'
+import type { UsageReport } from '../../../../shared/tenancy/usage/report.ts'
 import type { BatchCalls } from '../../../../shared/work/flows/batch/calls.ts'
 import type { FlowCall, FlowCalls } from '../../../../shared/work/flows/calls/calls.ts'
 import type { FlowChecks } from '../../../../shared/work/flows/check/check.ts'
@@ -26,6 +27,8 @@ export type FlowSurface = {
   memory: Pick<FlowMemory, 'list' | 'add' | 'remove'>
   checks: Pick<FlowChecks, 'check'>
   evaluations: Pick<EvaluationHistory, 'list'>
+  /** What the runs of a flow have come to lately, by its name. */
+  figures: UsageReport['flows']
   /** `undefined` without a master key: flows can be edited, but no provider can be called. */
   execution: FlowRunSurface | undefined
 }

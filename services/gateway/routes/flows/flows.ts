@@ -35,10 +35,15 @@ export function flowRoutes({ flows, readBody }: Deps): RouteTable {
 type Create = (flows: FlowSurface) => RequestHandler
 
 const list: Create =
-  ({ library }) =>
+  ({ library, figures }) =>
   async (req, res) => {
+    const figuresOf = queryFlag(req, 'figures') ? await figures(tenantOf(res)) : undefined
     const { flows, next_cursor } = await library.list(tenantOf(res), pageRequestOf(req))
-    res.json({ flows: flows.map(answerOf), next_cursor })
+    const shown = flows.map((flow) => ({
+      ...answerOf(flow),
+      ...(figuresOf && { figures: figuresOf(flow.name) }),
+    }))
+    res.json({ flows: shown, next_cursor })
   }
 
 const catalogue: Create =
@@ -87,7 +92,8 @@ const rollback: Create =
   ({ library }) =>
   async (req, res) => {
     const version = Number(pathId(req, 'version', FLOW_VERSION))
-    res.json(answerOf(await library.rollback(tenantOf(res), flowName(req), version, keepsPublished(req))))
+    const options = { ...keepsPublished(req), publishes: queryFlag(req, 'publish') }
+    res.json(answerOf(await library.rollback(tenantOf(res), flowName(req), version, options)))
   }
 
 const revisions: Create =

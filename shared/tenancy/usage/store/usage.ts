@@ -36,13 +36,10 @@ const MAX_WRITERS = 64
 
 /** The usage of a document, and the latest addition of each process that has added to it lately. */
 type UsageDoc = { rows: StoredRow[]; writers: [process: string, number: number][] }
-/** A row of an older version has none of what caches read or write. */
-type StoredRow = Omit<UsageSums, 'durations' | 'cache_read_tokens' | 'cache_write_tokens'> & {
-  cache_read_tokens?: number
-  cache_write_tokens?: number
-  key: string
-  durations: [index: number, count: number][]
-}
+/** A row of an older version has no count of invalid outputs, and none of what caches read or write. */
+type StoredRow = Omit<UsageSums, 'durations' | keyof typeof NEWER> &
+  Partial<typeof NEWER> & { key: string; durations: [index: number, count: number][] }
+const NEWER = { invalid: 0, cache_read_tokens: 0, cache_write_tokens: 0 }
 
 export function createUsageStore(store: Store): UsageStore {
   const usage = store.collection(USAGE)
@@ -95,12 +92,7 @@ async function tryAdd(usage: Collection, tenant: TenantId, addition: UsageAdditi
 const readDoc = (doc: JsonObject) => ({ rows: rowsOf(doc as UsageDoc), writers: (doc as UsageDoc).writers })
 
 const rowsOf = ({ rows }: UsageDoc): UsageRows =>
-  new Map(
-    rows.map(({ key, durations, ...sums }) => [
-      key,
-      { cache_read_tokens: 0, cache_write_tokens: 0, ...sums, durations: new Map(durations) },
-    ]),
-  )
+  new Map(rows.map(({ key, durations, ...sums }) => [key, { ...NEWER, ...sums, durations: new Map(durations) }]))
 
 const storedRows = (rows: UsageRows): StoredRow[] =>
   [...rows].map(([key, { durations, ...sums }]) => ({ key, ...sums, durations: [...durations] }))

@@ -3,7 +3,7 @@ import { withValue } from '../../../../services/console/base/json-value.ts'
 import { diffLines } from '../../../../services/console/base/line-diff.ts'
 import { complete, completionAt, referencesFor } from '../../../../services/console/pages/flows/edit/references.ts'
 import { propertiesOf, renamed, withNew, without } from '../../../../services/console/pages/flows/edit/schema-edit.ts'
-import { addUp, type Bucket } from '../../../../services/console/pages/flows/list/flow-stats.ts'
+import { addUp } from '../../../../services/console/pages/flows/runs/flow-stats.ts'
 
 describe('the references of a prompt', () => {
   const definition = {
@@ -60,21 +60,27 @@ describe('the changes of a document', () => {
   })
 })
 
-describe('the numbers of a flow', () => {
-  it('are the last 24 hours added up: failures count against the pass rate, and runs that go on do not', () => {
+describe('the figures of a flow', () => {
+  it('are the last seven days added up: what failed and what did not fit count as failures, and a busy day counts more', () => {
     const now = Date.parse('2026-11-25T12:30:00Z')
-    const bucket = (hour: number, runs: number, valid: number, p50: number | null): Bucket => ({
-      start: new Date(Date.parse('2026-11-25T12:00:00Z') - hour * 3_600_000).toISOString(),
-      runs,
-      failed: runs - valid,
-      verdicts: { valid, invalid: 0 },
-      cost_usd: runs,
-      p50_ms: p50,
+    const day = (ago: number, runs: number, ms: number | null) => ({
+      start: new Date(Date.parse('2026-11-25T00:00:00Z') - ago * 86_400_000).toISOString(),
+      ...{
+        runs,
+        failed: 1,
+        verdicts: { valid: runs - 2, invalid: 1 },
+        cost_usd: runs,
+        p50_ms: ms,
+        p95_ms: ms && ms * 2,
+      },
       is_partial: false,
     })
-    const stats = addUp([bucket(0, 4, 3, 100), bucket(2, 1, 1, 900), { ...bucket(30, 0, 0, null), runs: 5 }], now)
-    expect(stats).to.deep.include({ runs: 10, passRate: 0.8, p50Ms: 100, costPerRun: 0.5, isPartial: false })
-    expect(stats.hours).to.deep.equal([...Array<number>(21).fill(0), 1, 0, 4])
-    expect(addUp([], now)).to.deep.include({ runs: 0, passRate: undefined, p50Ms: undefined, costPerRun: undefined })
+    const stats = addUp([day(0, 4, 100), day(2, 3, 900), { ...day(6, 2, null), is_partial: true }], now)
+    expect(stats).to.deep.equal({
+      ...{ runs: 9, failures: 6, costUsd: 9, p50Ms: 100, p95Ms: 200 },
+      days: [2, 0, 0, 0, 3, 0, 4],
+      isPartial: true,
+    })
+    expect(addUp([], now)).to.deep.include({ runs: 0, p50Ms: undefined, p95Ms: undefined, isPartial: false })
   })
 })

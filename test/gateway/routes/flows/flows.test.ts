@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import type { FlowSurface } from '../../../../services/gateway/routes/flows/flow-surface.ts'
 import { DEFAULT_TENANT, parseTenant, type TenantId } from '../../../../shared/kernel/tenant.ts'
+import { sumsOf } from '../../../../shared/tenancy/usage/sums.ts'
 import { useFixture } from '../../../support/fixture.ts'
 import { tenantId } from '../../../support/tenant.ts'
 import { useContract } from '../../described.ts'
@@ -9,6 +10,7 @@ import { refusalOf, useGateways } from '../../setup.ts'
 
 const DEFAULTS = { tools: [], sub_agents: [], evolve: false }
 const acme = tenantId('acme')
+const NOTHING = { input_tokens: 0, output_tokens: 0, cache_read_tokens: 0, cache_write_tokens: 0 }
 
 describe('the definitions of flows', () => {
   const start = useGateways()
@@ -131,8 +133,10 @@ describe('the definitions of flows', () => {
     const restored = await call('POST', `${path}/rollback/1`)
     expect(restored.body).to.include({ version: 3, state: 'draft', published_version: 1 })
     expect(restored.body['definition']).to.deep.equal({ ...DEFINITION, ...DEFAULTS })
+    const served = await call('POST', `${path}/rollback/2?publish=true`)
+    expect(served.body).to.include({ version: 4, state: 'published', published_version: 4, served_version: 4 })
     const { body } = await call('GET', `${path}/revisions`)
-    expect((body['revisions'] as { version: number }[]).map(({ version }) => version)).to.deep.equal([3, 2, 1])
+    expect((body['revisions'] as { version: number }[]).map(({ version }) => version)).to.deep.equal([4, 3, 2, 1])
     expect(body['next_cursor']).to.equal(null)
     expect((await call('DELETE', path)).body).to.deep.equal({ status: 'deleted' })
     for (const [method, rest] of [
@@ -143,6 +147,22 @@ describe('the definitions of flows', () => {
     ] as const) {
       expect((await call(method, path + rest)).status, method + rest).to.equal(404)
     }
+  })
+
+  it('D22.3: GET with figures has those of each flow, in the one request, and without has none', async () => {
+    const tenant = tenantId('busy')
+    const call = await open(tenant)
+    await call('PUT', '/flows/busy', DEFINITION)
+    const hour = new Date(Math.floor(Date.now() / 3_600_000) * 3_600_000).toISOString()
+    const rows = new Map([['busy', sumsOf({ ...NOTHING, cost_usd: 0.25, ms: 100, hasFailed: false, isInvalid: true })]])
+    await flows().usage.add(tenant, { by: 'flow', bucket: 'hour', start: hour, rows, process: 'p', number: 1 })
+    const listed = async (query: string) =>
+      (await call('GET', `/flows${query}`)).body['flows'] as { name: string; figures?: { runs: number } }[]
+    const figures = new Map((await listed('?figures=true')).map((flow) => [flow.name, flow.figures]))
+    expect(figures.get('busy')).to.deep.include({ runs: 1, failed: 0, invalid: 1, cost_usd: 0.25 })
+    expect(figures.get('summarize')).to.deep.include({ runs: 0, p50_ms: null })
+    for (const flow of await listed('')) expect(flow).not.to.have.property('figures')
+    expect((await call('GET', '/flows?figures=yes')).body['error']).to.include({ param: '/figures' })
   })
 
   it('D2.11: a version in the path is a whole number from 1, anything else and an unknown one is 404', async () => {

@@ -1,23 +1,29 @@
-import { objectOf, textOf, textsOf } from '../../../base/json-value.ts'
-import { type FormProps, problemAt } from './form-props.ts'
-import { PlainField } from './plain-field.tsx'
-import { PromptField } from './prompt-field.tsx'
-import { referencesFor } from './references.ts'
+import { objectOf } from '../../../base/json-value.ts'
+import { AgentFields, fieldsAt } from './agent-fields.tsx'
+import type { FormProps } from './form-props.ts'
 import { SchemaFields } from './schema-fields.tsx'
 import { SubAgents } from './sub-agents.tsx'
-import { ToolsPicker } from './tools-picker.tsx'
+
+const PROMPTS = [
+  {
+    key: 'system_prompt_template',
+    label: 'System prompt',
+    hint: "Write {{ to insert a part of the input, a sub-agent's output or the memory.",
+  },
+  {
+    key: 'user_prompt_template',
+    label: 'User prompt',
+    hint: 'Without one the agent gets the whole input as JSON.',
+  },
+] as const
 
 /** The definition as a form: one view of the document, beside its JSON. */
 export function DefinitionForm(props: FormProps) {
   const { document, value } = props
-  const at = fieldsOf(props)
   return (
     <div class="stack">
-      <Prompts {...props} />
-      <SchemaFields label="Input" schema={objectOf(value['input_schema'])} {...at('input_schema')} />
-      <SchemaFields label="Output" schema={objectOf(value['output_schema'])} {...at('output_schema')} />
-      <ToolsPicker chosen={textsOf(value['tools'])} {...at('tools')} />
-      <PlainField label="Model" value={textOf(value['model'])} placeholder="that of the call" {...at('model')} />
+      <SchemaFields label="Input" schema={objectOf(value['input_schema'])} {...fieldsAt(props, [])('input_schema')} />
+      <AgentFields {...props} path={[]} agent={value} prompts={PROMPTS} kind="main" />
       <label class="choice">
         <input
           type="checkbox"
@@ -30,35 +36,3 @@ export function DefinitionForm(props: FormProps) {
     </div>
   )
 }
-
-function Prompts(props: FormProps) {
-  const { value } = props
-  const at = fieldsOf(props)
-  const references = referencesFor(value, 'main')
-  return (
-    <>
-      <PromptField
-        label="System prompt"
-        value={textOf(value['system_prompt_template'])}
-        references={references}
-        hint="Write {{ to insert a part of the input, a sub-agent's output or the memory."
-        {...at('system_prompt_template')}
-      />
-      <PromptField
-        label="User prompt"
-        value={textOf(value['user_prompt_template'])}
-        references={references}
-        hint="Without one the agent gets the whole input as JSON."
-        {...at('user_prompt_template')}
-      />
-    </>
-  )
-}
-
-/** The properties that each field of the definition needs: its problem, and how it is changed. An empty text is no value. */
-const fieldsOf =
-  ({ document, problems }: FormProps) =>
-  (key: string) => ({
-    problem: problemAt(problems, [key]),
-    onChange: (next: unknown) => document.change([key], next === '' ? undefined : next),
-  })

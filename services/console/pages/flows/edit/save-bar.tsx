@@ -1,11 +1,13 @@
 import { type Signal, useSignal } from '@preact/signals'
+import { download } from '../../../api/download.ts'
 import { send } from '../../../api/engine.ts'
-import { tell } from '../../../base/announce.ts'
+import { tell, tellFailure } from '../../../base/announce.ts'
 import { counted } from '../../../base/format.ts'
+import { printJson } from '../../../base/long-text.ts'
 import { Notice } from '../../../parts/notice.tsx'
 import { type Flow, flowPath, placeOf } from '../flow.ts'
-import { PublishButton } from '../publish-button.tsx'
 import type { FlowDocument } from './flow-document.ts'
+import { ImportButton } from './import-button.tsx'
 
 type SaveBarProps = { flow: Flow; document: FlowDocument; problemCount: number; onChange(flow: Flow): void }
 
@@ -32,7 +34,11 @@ export function SaveBar({ flow, document, problemCount, onChange }: SaveBarProps
           {isChanged ? 'Not saved' : `As saved in v${flow.version}`}
         </span>
         <span class="grow" />
-        {!isChanged && <Next flow={flow} onChange={onChange} />}
+        <ImportButton label="Import …" onRead={({ definition }) => (document.text.value = printJson(definition))} />
+        <button type="button" class="button" onClick={() => void exported(flow).catch(tellFailure)}>
+          Export
+        </button>
+        {!isChanged && <Next flow={flow} />}
       </div>
       {saving.failure.value !== undefined && <Notice tone="bad">{saving.failure.value}</Notice>}
     </div>
@@ -70,18 +76,16 @@ const Keeps = ({ version, keeps }: { version: number; keeps: Signal<boolean> }) 
   </label>
 )
 
-/** The step after a draft: its first publication, or the comparison with what is served. */
-function Next({ flow, onChange }: { flow: Flow; onChange(flow: Flow): void }) {
-  if (flow.state === 'published')
-    return (
-      <a class="button" href={placeOf(flow.name, 'run')}>
-        Run it
-      </a>
-    )
-  if (flow.published_version === null) return <PublishButton flow={flow} onPublished={onChange} />
+/** The newest version as it is stored, in the format that FLOWS_DIR and `ae flows push` take. */
+const exported = ({ name }: Flow) => download(flowPath(name), `${name}.yaml`, 'application/yaml')
+
+/** The step after a draft: a look at what runs, or the comparison with it. */
+function Next({ flow }: { flow: Flow }) {
+  if (flow.published_version === null) return null
+  const isPublished = flow.state === 'published'
   return (
-    <a class="button" href={placeOf(flow.name, 'evaluate')}>
-      Evaluate and publish …
+    <a class="button" href={placeOf(flow.name, isPublished ? 'run' : 'evaluate')}>
+      {isPublished ? 'Run it' : 'Evaluate …'}
     </a>
   )
 }

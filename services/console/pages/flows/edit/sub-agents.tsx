@@ -1,17 +1,17 @@
-import { isObject, type JsonObject, listOf, objectOf, textOf, textsOf } from '../../../base/json-value.ts'
+import { useRef } from 'preact/hooks'
+import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../base/json-value.ts'
 import { Icon } from '../../../parts/icon.tsx'
+import { AgentFields, fieldsAt } from './agent-fields.tsx'
 import { type FormProps, problemAt } from './form-props.ts'
 import { PlainField } from './plain-field.tsx'
-import { PromptField } from './prompt-field.tsx'
-import { referencesFor } from './references.ts'
-import { SchemaFields } from './schema-fields.tsx'
-import { ToolsPicker } from './tools-picker.tsx'
 
 const MOST = 8
 
 /** The agents that work before the main one, at the same time. */
-export function SubAgents({ document, value, problems }: FormProps) {
+export function SubAgents(props: FormProps) {
+  const { document, value } = props
   const agents = listOf(value['sub_agents'])
+  const known = useRef(agents.length).current
   return (
     <fieldset class="stack">
       <legend>Sub-agents</legend>
@@ -19,7 +19,7 @@ export function SubAgents({ document, value, problems }: FormProps) {
         <p class="soft small">They work first, side by side; the main agent reads what they answer.</p>
       )}
       {agents.map((agent, i) => (
-        <SubAgent key={i} agent={objectOf(agent)} index={i} document={document} value={value} problems={problems} />
+        <SubAgent key={i} {...props} agent={objectOf(agent)} index={i} isNew={i >= known} />
       ))}
       {agents.length < MOST && (
         <button
@@ -42,37 +42,33 @@ function newAgent(agents: readonly unknown[]): JsonObject {
   return { name: `agent_${count}`, prompt: '{{.input}}', output_schema: output }
 }
 
-type SubAgentProps = FormProps & { agent: JsonObject; index: number }
+const PROMPTS = [{ key: 'prompt', label: 'Prompt' }] as const
 
-function SubAgent({ agent, index, document, value, problems }: SubAgentProps) {
+type SubAgentProps = FormProps & { agent: JsonObject; index: number; isNew: boolean }
+
+/** Folded, it says who it is, what it answers, and whether something in it is wrong. */
+function SubAgent({ agent, index, isNew, ...props }: SubAgentProps) {
   const path = ['sub_agents', index] as const
   const name = textOf(agent['name'])
-  const at = (key: string) => ({
-    problem: problemAt(problems, [...path, key]),
-    onChange: (next: unknown) => document.change([...path, key], next === '' ? undefined : next),
-  })
+  const answers = Object.keys(objectOf(objectOf(agent['output_schema'])['properties'])).join(', ')
+  const isWrong = problemAt(props.problems, path) !== undefined
   return (
-    <div class="card padded stack">
-      <div class="row tight sub-agent">
-        <PlainField label="Name" value={name} isCode {...at('name')} />
-        <PlainField label="Model" value={textOf(agent['model'])} placeholder="that of the call" {...at('model')} />
-        <button
-          type="button"
-          class="button plain icon"
-          aria-label={`Remove the sub-agent ${name}`}
-          onClick={() => document.change(path, undefined)}
-        >
-          <Icon name="trash" />
+    <details class="card sub-agent" open={isNew}>
+      <summary class="padded">
+        <span class="mono">{name}</span>{' '}
+        {isWrong ? (
+          <span class="problem small">has a problem</span>
+        ) : (
+          <span class="soft small">{answers !== '' && `answers ${answers}`}</span>
+        )}
+      </summary>
+      <div class="padded-in stack">
+        <PlainField label="Name" value={name} isCode {...fieldsAt(props, path)('name')} />
+        <AgentFields {...props} path={path} agent={agent} prompts={PROMPTS} of={` of ${name}`} kind="sub-agent" />
+        <button type="button" class="button danger add" onClick={() => props.document.change(path, undefined)}>
+          Remove the sub-agent {name}
         </button>
       </div>
-      <PromptField
-        label={`Prompt of ${name}`}
-        value={textOf(agent['prompt'])}
-        references={referencesFor(value, 'sub-agent')}
-        {...at('prompt')}
-      />
-      <SchemaFields label={`Output of ${name}`} schema={objectOf(agent['output_schema'])} {...at('output_schema')} />
-      <ToolsPicker chosen={textsOf(agent['tools'])} {...at('tools')} />
-    </div>
+    </details>
   )
 }

@@ -87,6 +87,11 @@ function EvaluationForm({ flow, onEvaluate }: EvaluationFormProps) {
 const NothingToCompare = ({ flow }: { flow: Flow }) => (
   <Empty
     title="There is nothing to compare with yet"
+    how={[
+      'Publish the first version, and let it run: its inputs are recorded.',
+      'Change the draft: the published version goes on being served.',
+      'Evaluate the draft here on those inputs, and publish it when enough of its runs pass.',
+    ]}
     action={
       <a class="button main" href={placeOf(flow.name, 'edit')}>
         Publish the first version

@@ -33,10 +33,11 @@ export function HistoryActions(props: HistoryActionsProps) {
 }
 
 function Rollback({ flow, revision, onChange, onClose }: HistoryActionsProps & { onClose(): void }) {
+  const publishes = useSignal(false)
   const rollback = async () => {
-    const path = flowPath(flow.name, `/rollback/${revision.version}?keep_published=true`)
-    const saved = await send<Flow>('POST', path)
-    tell(`v${saved.version} of ${flow.name} is what v${revision.version} was`)
+    const how = publishes.value ? 'publish' : 'keep_published'
+    const saved = await send<Flow>('POST', flowPath(flow.name, `/rollback/${revision.version}?${how}=true`))
+    tell(`v${saved.version} of ${flow.name} is what v${revision.version} was${publishes.value ? ', published' : ''}`)
     onClose()
     onChange(saved)
     navigate(placeOf(flow.name, 'history'))
@@ -44,11 +45,22 @@ function Rollback({ flow, revision, onChange, onClose }: HistoryActionsProps & {
   return (
     <Confirm
       title={`Roll ${flow.name} back to v${revision.version}`}
-      submit={`Roll back to v${revision.version}`}
+      submit={publishes.value ? 'Roll back and publish' : `Roll back to v${revision.version}`}
       onConfirm={rollback}
       onClose={onClose}
+      more={
+        <label class="choice">
+          <input
+            type="checkbox"
+            checked={publishes.value}
+            onChange={({ currentTarget }) => (publishes.value = currentTarget.checked)}
+          />
+          Publish it at once
+        </label>
+      }
     >
-      Its definition becomes the draft v{flow.version + 1}. {servedOn(flow)} Nothing is lost: all versions stay.
+      Its definition becomes v{flow.version + 1}. {publishes.value ? 'Programs get it from then on.' : servedOn(flow)}{' '}
+      Nothing is lost: all versions stay.
     </Confirm>
   )
 }

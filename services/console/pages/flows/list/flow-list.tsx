@@ -6,24 +6,24 @@ import { Loaded } from '../../../parts/loading.tsx'
 import { More } from '../../../parts/more.tsx'
 import { Empty } from '../../../parts/notice.tsx'
 import { PageHead } from '../../../parts/page-head.tsx'
-import type { FlowHead } from '../flow.ts'
+import type { ListedFlow } from '../flow.ts'
 import { FlowTable } from './flow-table.tsx'
 
-/** Each row reads its own numbers, so a page has few. */
-const PAGE = 25
+/** The counters of the runs are stored so long after their ends. */
+const COUNTED_MS = 3_000
 
 /** The flows of the tenant, and how they have run lately. */
 export function FlowList({ query }: { query: URLSearchParams }) {
-  const list = useList<FlowHead>({
+  const list = useList<ListedFlow>({
     path: '/flows',
     field: 'flows',
-    query: { limit: PAGE },
-    concerns: ({ event }) => event === 'flow.changed',
+    query: { figures: 'true' },
+    concerns: ({ event }) => (event === 'flow.ended' ? COUNTED_MS : event === 'flow.changed'),
   })
   return (
     <div class="page">
       <PageHead title="Flows" purpose="Agents with a fixed task: JSON in, JSON out that fits a schema.">
-        <CopyAs method="GET" path="/flows" />
+        <CopyAs method="GET" path="/flows" query={{ figures: 'true' }} />
         {may('flows') && (
           <a class="button" href={hrefOf('/flows', { new: 'invoice' })}>
             New flow
@@ -39,13 +39,13 @@ export function FlowList({ query }: { query: URLSearchParams }) {
   )
 }
 
-function Found({ flows, query }: { flows: readonly FlowHead[]; query: URLSearchParams }) {
+function Found({ flows, query }: { flows: readonly ListedFlow[]; query: URLSearchParams }) {
   const shown = flows.filter((flow) => isWanted(flow, query))
   const hasOwn = flows.some((flow) => !flow.built_in)
   return (
     <>
       {!hasOwn && !query.has('state') && <NoFlows />}
-      {shown.length > 0 ? <FlowTable flows={shown} /> : <NoMatch />}
+      {shown.length > 0 ? <FlowTable flows={shown} /> : query.size > 0 && <NoMatch />}
     </>
   )
 }
@@ -54,6 +54,11 @@ const NoFlows = () => (
   <div class="card">
     <Empty
       title="No flow of your own yet"
+      how={[
+        'Begin with an example: its form says what goes in, what the agent is told, and what comes out.',
+        'Publish it, and run it here with a form that is made of its schema.',
+        'Call it from a program by its name: the answer fits the schema, or says why not.',
+      ]}
       action={
         may('flows') && (
           <a class="button main" href={hrefOf('/flows', { new: 'invoice' })}>
@@ -62,7 +67,8 @@ const NoFlows = () => (
         )
       }
     >
-      A flow takes JSON and answers JSON that fits a schema, every time. Those below are built in.
+      A flow takes JSON and answers JSON that fits a schema, such as an invoice's text in and its total out. Those below
+      are built in.
     </Empty>
   </div>
 )
@@ -78,15 +84,15 @@ const NoMatch = () => (
   />
 )
 
-const STATES: Readonly<Record<string, { label: string; has(flow: FlowHead): boolean }>> = {
-  served: { label: 'Served', has: ({ served_version }) => served_version !== null },
+const STATES: Readonly<Record<string, { label: string; has(flow: ListedFlow): boolean }>> = {
+  served: { label: 'Published', has: ({ served_version }) => served_version !== null },
   draft: { label: 'With a draft', has: ({ state }) => state === 'draft' },
   own: { label: 'Our own', has: ({ built_in }) => !built_in },
   built_in: { label: 'Built in', has: ({ built_in }) => built_in },
 }
 
 /** The API lists flows by name alone, so the filters choose among those that are loaded. */
-function isWanted(flow: FlowHead, query: URLSearchParams): boolean {
+function isWanted(flow: ListedFlow, query: URLSearchParams): boolean {
   const name = query.get('name')?.toLowerCase() ?? ''
   return flow.name.includes(name) && (STATES[query.get('state') ?? '']?.has(flow) ?? true)
 }

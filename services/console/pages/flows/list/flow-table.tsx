@@ -1,26 +1,21 @@
 import type { Schema } from '../../../../../shared/client/api.ts'
-import { has } from '../../../api/caller.ts'
-import { get } from '../../../api/engine.ts'
-import { useResource } from '../../../api/resource.ts'
-import { serverNow } from '../../../base/clock.ts'
 import { counted, duration, money, percent } from '../../../base/format.ts'
 import { StateBadge } from '../../../parts/state-badge.tsx'
 import { Ago } from '../../../parts/time.tsx'
-import { type FlowHead, isAbout, placeOf } from '../flow.ts'
-import { addUp, type FlowStats } from './flow-stats.ts'
+import { type ListedFlow, placeOf } from '../flow.ts'
 
-export const FlowTable = ({ flows }: { flows: readonly FlowHead[] }) => (
+export const FlowTable = ({ flows }: { flows: readonly ListedFlow[] }) => (
   <div class="card table-wrap">
     <table class="table cards">
       <thead>
         <tr>
           <th>Flow</th>
-          <th>Served</th>
-          <th>Draft</th>
+          <th>State</th>
           <th class="right">Runs in 24 h</th>
           <th>By hour</th>
           <th class="right">Pass rate</th>
           <th class="right">p50</th>
+          <th class="right">p95</th>
           <th class="right">Cost per run</th>
           <th>Changed</th>
         </tr>
@@ -34,77 +29,47 @@ export const FlowTable = ({ flows }: { flows: readonly FlowHead[] }) => (
   </div>
 )
 
-function Row({ flow }: { flow: FlowHead }) {
-  const { name, version, state, served_version: served, built_in: isBuiltIn, updated_at: at } = flow
-  return (
-    <tr>
-      <td class="whole">
-        <a class="lines" href={placeOf(name)}>
-          {name}
-        </a>
-      </td>
-      <td>{served === null ? <span class="soft">none</span> : <StateBadge state="published" word={`v${served}`} />}</td>
-      <td class={state === 'draft' ? undefined : 'none'}>
-        {state === 'draft' ? <StateBadge state="draft" word={`Draft v${version}`} /> : <None />}
-      </td>
-      <Numbers name={name} />
-      <td>{isBuiltIn ? <span class="soft">built in</span> : <Ago at={at} />}</td>
-    </tr>
-  )
-}
-
-/** The last 24 hours of a flow. Where no history is kept there are none. */
-function Numbers({ name }: { name: string }) {
-  const stats = useResource(name, () => readStats(name), isAbout(name, 'flow.ended')).state.value.data
-  if (!stats || stats.runs === 0)
-    return (
-      <>
-        <td class="right number soft none">{stats ? 0 : '–'}</td>
-        <td class="none">{stats && <Sparkline hours={stats.hours} />}</td>
-        <td class="right none">
-          <None />
-        </td>
-        <td class="right none">
-          <None />
-        </td>
-        <td class="right none">
-          <None />
-        </td>
-      </>
-    )
-  return (
-    <>
-      <td class="right number">
-        {stats.runs}
-        {stats.isPartial && '+'}
-        <span class="unit"> {stats.runs === 1 ? 'run' : 'runs'}</span>
-      </td>
-      <td>
-        <Sparkline hours={stats.hours} />
-      </td>
-      <td class="right number">{stats.passRate === undefined ? <None /> : <PassRate rate={stats.passRate} />}</td>
-      <td class="right number" title="The median of the hours' medians">
-        {stats.p50Ms === undefined ? <None /> : duration(stats.p50Ms)}
-      </td>
-      <td class="right number">{money(stats.costPerRun ?? 0)}</td>
-    </>
-  )
-}
-
-const None = () => <span class="soft">–</span>
-
-const PassRate = ({ rate }: { rate: number }) => (
-  <span>
-    {percent(rate)}
-    <span class="unit"> passed</span>
-  </span>
+const Row = ({ flow: { name, built_in: isBuiltIn, updated_at: at, figures, ...flow } }: { flow: ListedFlow }) => (
+  <tr>
+    <td class="whole">
+      <a class="lines" href={placeOf(name)}>
+        {name}
+      </a>
+    </td>
+    <td>
+      <span class="row tight">
+        {flow.served_version !== null && <StateBadge state="published" word={`Published v${flow.served_version}`} />}
+        {flow.state === 'draft' && <StateBadge state="draft" word={`Draft v${flow.version}`} />}
+      </span>
+    </td>
+    {figures && <Numbers figures={figures} />}
+    <td>{isBuiltIn ? <span class="soft">built in</span> : <Ago at={at} />}</td>
+  </tr>
 )
 
-async function readStats(flow: string): Promise<FlowStats | undefined> {
-  if (!has('dispatches')) return undefined
-  const { buckets } = await get<Schema<'DispatchStats'>>('/dispatches/stats', { flow, bucket: 'hour', limit: 50 })
-  return addUp(buckets, serverNow())
-}
+/** The last 24 hours of a flow. */
+const Numbers = ({ figures: { runs, failed, invalid, ...figures } }: { figures: Schema<'FlowFigures'> }) => (
+  <>
+    <td class={runs === 0 ? 'right number soft none' : 'right number'}>
+      {runs}
+      <span class="unit"> {runs === 1 ? 'run' : 'runs'}</span>
+    </td>
+    <td class={runs === 0 ? 'none' : undefined}>
+      <Sparkline hours={figures.runs_by_hour} />
+    </td>
+    <Figure of={runs === 0 ? null : 1 - (failed + invalid) / runs} show={percent} unit="passed" />
+    <Figure of={figures.p50_ms} show={duration} />
+    <Figure of={figures.p95_ms} show={duration} unit="p95" />
+    <Figure of={runs === 0 ? null : figures.cost_usd / runs} show={money} unit="per run" />
+  </>
+)
+
+const Figure = ({ of, show, unit }: { of: number | null; show(value: number): string; unit?: string }) => (
+  <td class={of === null ? 'right number soft none' : 'right number'}>
+    {of === null ? '–' : show(of)}
+    {unit && <span class="unit"> {unit}</span>}
+  </td>
+)
 
 const BAR = { width: 3, gap: 1, height: 20 } as const
 
@@ -115,7 +80,7 @@ function Sparkline({ hours }: { hours: readonly number[] }) {
   const total = hours.reduce((sum, runs) => sum + runs, 0)
   return (
     <svg
-      class="sparkline"
+      class="hours"
       width={width}
       height={BAR.height}
       viewBox={`0 0 ${width} ${BAR.height}`}

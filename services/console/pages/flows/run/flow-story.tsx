@@ -116,7 +116,7 @@ const MOST = 20
 
 type SaveExampleProps = { flow: Flow; input: unknown; onSaved(flow: Flow): void }
 
-/** Keeps an input as an example of the schema, in a new draft. The form and the rendered prompts begin with the first example. */
+/** Keeps an input with the flow, as the first example of its schema, in a new draft (D26.5). The form and the rendered prompts begin with it. */
 function SaveExample({ flow, input, onSaved }: SaveExampleProps) {
   const isBusy = useSignal(false)
   const examples = listOf(flow.definition.input_schema['examples'])
@@ -127,14 +127,14 @@ function SaveExample({ flow, input, onSaved }: SaveExampleProps) {
     const definition = { ...flow.definition, input_schema: schema }
     const path = `${flowPath(flow.name)}?keep_published=true`
     await send<Flow>('PUT', path, definition).then((saved) => {
-      tell(`Saved as an example, in the draft v${saved.version}`)
+      tell(`Kept as a sample, in the draft v${saved.version}`)
       onSaved(saved)
     }, tellFailure)
     isBusy.value = false
   }
   return (
     <button type="button" class="button" disabled={isKept || isBusy.value} onClick={() => void save()}>
-      {isKept ? 'Saved as example' : 'Save as example'}
+      {isKept ? 'Kept as a sample' : 'Keep as a sample'}
     </button>
   )
 }

@@ -44,6 +44,7 @@ export function RunForm({ flow, revision, run, onStart }: RunFormProps) {
     <form class="card" aria-label="Input" noValidate onSubmit={start}>
       <Head flow={flow} input={input} request={request} />
       <div class="padded-in stack">
+        <Samples input={input} />
         <InputFields input={input} problems={refused.field ? [refused.field] : input.shown(problems)} />
         <div class="form-grid">
           <InstanceField flow={flow.name} value={instance} />
@@ -88,10 +89,36 @@ function Head({ flow, input, request }: { flow: Flow; input: Input; request: Flo
 
 type Input = ReturnType<typeof useInput>
 
+/** The inputs that are kept with the flow, as examples of its schema (D26.5). */
+function Samples({ input: { samples, fill } }: { input: Input }) {
+  const chosen = useSignal('0')
+  if (samples.length < 2) return null
+  return (
+    <label class="row small">
+      Begin with
+      <select
+        class="input grow"
+        value={chosen.value}
+        onChange={({ currentTarget: { value } }) => {
+          chosen.value = value
+          fill(samples[Number(value)])
+        }}
+      >
+        {samples.map((sample, i) => (
+          <option key={i} value={i}>
+            Sample {i + 1}: {JSON.stringify(sample).slice(0, 70)}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}
+
 /** The input as it is filled in: by fields, or as one text. The first example of the schema is there at the start. */
 function useInput(definition: Definition) {
   const spec = useMemo((): Spec => specOf(definition.input_schema), [])
-  const example = listOf(definition.input_schema['examples']).find(isObject)
+  const samples = listOf(definition.input_schema['examples']).filter(isObject)
+  const [example] = samples
   const raw = useSignal<Raw>(rawOf(spec, example))
   const text = useSignal(JSON.stringify(example ?? {}, null, 2))
   const isJson = useSignal(spec.kind !== 'object')
@@ -103,9 +130,13 @@ function useInput(definition: Definition) {
     else text.value = JSON.stringify(value, null, 2)
     isJson.value = !isJson.value
   }
+  const fill = (sample: unknown) => {
+    raw.value = rawOf(spec, sample)
+    text.value = JSON.stringify(sample, null, 2)
+  }
   const change = (path: Path, next: Raw | undefined) => (raw.value = withValue(raw.value, path, next) as Raw)
   const shown = (problems: readonly InputProblem[]) => (wasTried.value ? problems : [])
-  return { spec, raw, text, isJson, wasTried, read, toggle, change, shown }
+  return { spec, samples, raw, text, isJson, wasTried, read, toggle, fill, change, shown }
 }
 
 function readText(text: string): ReturnType<typeof readInput> {

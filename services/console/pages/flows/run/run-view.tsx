@@ -45,10 +45,15 @@ async function readRevisions({ name, built_in, version, definition }: Flow): Pro
 
 const NothingServed = ({ flow }: { flow: Flow }) => (
   <Empty
-    title="Nothing is served yet"
+    title="Nothing is published yet"
+    how={[
+      'Look at the rendered prompts beside the form: they are what the models get.',
+      `Publish v${flow.version} at the top of this page.`,
+      'Run it here with a form that is made of its input schema, or call it from a program.',
+    ]}
     action={
-      <a class="button main" href={placeOf(flow.name, flow.published_version === null ? 'edit' : 'evaluate')}>
-        Publish the draft
+      <a class="button" href={placeOf(flow.name, 'edit')}>
+        Look at the draft
       </a>
     }
   >

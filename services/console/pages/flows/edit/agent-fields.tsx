@@ -1,0 +1,66 @@
+import { type JsonObject, objectOf, type Path, textOf, textsOf } from '../../../base/json-value.ts'
+import { type FormProps, problemAt } from './form-props.ts'
+import { PlainField } from './plain-field.tsx'
+import { PromptField } from './prompt-field.tsx'
+import { referencesFor } from './references.ts'
+import { SchemaFields } from './schema-fields.tsx'
+import { ToolsPicker } from './tools-picker.tsx'
+
+type Prompt = { key: string; label: string; hint?: string }
+
+type AgentFieldsProps = FormProps & {
+  /** Where the agent stands in the definition. */
+  path: Path
+  agent: JsonObject
+  prompts: readonly Prompt[]
+  /** Behind the labels, where a form has several agents. */
+  of?: string
+  kind: 'main' | 'sub-agent'
+}
+
+/** What an agent of a flow is told, may use and answers: the same form for the main agent and for each sub-agent. */
+export function AgentFields({ document, value, problems, path, agent, prompts, of = '', kind }: AgentFieldsProps) {
+  const at = fieldsAt({ document, problems }, path)
+  const references = referencesFor(value, kind)
+  return (
+    <>
+      {prompts.map(({ key, label, hint }) => (
+        <PromptField
+          key={key}
+          label={label + of}
+          value={textOf(agent[key])}
+          references={references}
+          {...(hint !== undefined && { hint })}
+          {...at(key)}
+        />
+      ))}
+      <SchemaFields label={`Output${of}`} schema={objectOf(agent['output_schema'])} {...at('output_schema')} />
+      <ToolsPicker chosen={textsOf(agent['tools'])} {...at('tools')} />
+      <div class="form-grid">
+        <PlainField
+          label={`Model${of}`}
+          value={textOf(agent['model'])}
+          placeholder="that of the call"
+          {...at('model')}
+        />
+        {kind === 'sub-agent' && (
+          <PlainField
+            label={`Provider${of}`}
+            value={textOf(agent['provider_instance'])}
+            placeholder="that of the call"
+            isCode
+            {...at('provider_instance')}
+          />
+        )}
+      </div>
+    </>
+  )
+}
+
+/** The properties that each field of an object needs: its problem, and how it is changed. An empty text is no value. */
+export const fieldsAt =
+  ({ document, problems }: Pick<FormProps, 'document' | 'problems'>, path: Path) =>
+  (key: string) => ({
+    problem: problemAt(problems, [...path, key]),
+    onChange: (next: unknown) => document.change([...path, key], next === '' ? undefined : next),
+  })

@@ -1,0 +1,103 @@
+import type { RunSummary } from '../../shared/cluster/commands/runs.ts'
+import type { FrameCursor } from '../../shared/cluster/journal/frame-stream.ts'
+import { Journal } from '../../shared/cluster/journal/journal.ts'
+import type { AgentEvent } from '../../shared/kernel/events.ts'
+import type { TenantId } from '../../shared/kernel/tenant.ts'
+import { ExpiryQueue } from '../../shared/work/runs/expiry-queue.ts'
+import { JournalMemory } from '../../shared/work/runs/journal-memory.ts'
+import type { RunFacts } from '../../shared/work/runs/records/record.ts'
+import type { RunReport } from '../../shared/work/runs/run-report.ts'
+
+const MAX_BYTES = 16 * 1024 * 1024
+/** The record of a step is stored long before that. */
+const KEPT_MS = 5_000
+
+/** The steps of plans that are at work in this process, for those who follow one (D27.1). Those that have ended have records. */
+export class LiveSteps {
+  readonly #memory = new JournalMemory(MAX_BYTES)
+  readonly #steps = new Map<string, LiveStep>()
+  readonly #ended = new ExpiryQueue<LiveStep>(KEPT_MS, (step) => this.#forget(step))
+
+  /** Takes the events of a step until its last one. */
+  open(facts: RunFacts, report: RunReport): LiveStep {
+    const budget = this.#memory.budgetOf(facts.tenant)
+    const step: LiveStep = new LiveStep(facts, report, {
+      journal: new Journal(budget, undefined, () => this.#onReaders(step)),
+      onEnded: () => this.#ended.add(step),
+    })
+    this.#steps.set(facts.run_id, step)
+    return step
+  }
+
+  /** `undefined` for an unknown step and for another tenant's. */
+  get(tenant: TenantId, runId: string): LiveStep | undefined {
+    const step = this.#steps.get(runId)
+    return step?.facts.tenant === tenant ? step : undefined
+  }
+
+  /** `undefined` also for one that has ended. */
+  describe(tenant: TenantId, runId: string): RunSummary | undefined {
+    const step = this.get(tenant, runId)
+    return step?.isEnded === false ? step.description : undefined
+  }
+
+  #forget(step: LiveStep): void {
+    if (this.#steps.get(step.facts.run_id) === step) this.#steps.delete(step.facts.run_id)
+    this.#onReaders(step)
+  }
+
+  /** Whoever reads one that is not known any more reads it to its end. */
+  #onReaders(step: LiveStep): void {
+    const isKnown = this.#steps.get(step.facts.run_id) === step
+    if (!isKnown && step.isEnded && step.readerCount === 0) step.drop()
+  }
+}
+
+class LiveStep {
+  readonly facts: RunFacts
+  readonly #report: RunReport
+  readonly #journal: Journal
+  readonly #onEnded: () => void
+
+  constructor(facts: RunFacts, report: RunReport, { journal, onEnded }: { journal: Journal; onEnded: () => void }) {
+    this.facts = facts
+    this.#report = report
+    this.#journal = journal
+    this.#onEnded = onEnded
+  }
+
+  get isEnded(): boolean {
+    return this.#journal.isEnded
+  }
+
+  get readerCount(): number {
+    return this.#journal.readerCount
+  }
+
+  note(event: AgentEvent): void {
+    const appended = this.#journal.append(event)
+    this.#report.note(event, appended)
+    if (appended.isLast) this.#onEnded()
+  }
+
+  /** To be awaited between two events: a reader that is too far behind is waited for. */
+  async settled(signal: AbortSignal): Promise<void> {
+    await this.#journal.waitForDrain(signal)
+  }
+
+  follow(after: number): FrameCursor {
+    return this.#journal.follow(after)
+  }
+
+  /** Of one that goes on. */
+  get description(): RunSummary {
+    const { run_id, started_at } = this.facts
+    const { details, phases } = this.#report
+    const state = { run_id, status: 'running' as const, started_at, ended_at: null }
+    return { ...details, ...state, event_count: this.#journal.lastSeq, ...(phases?.length && { phases }) }
+  }
+
+  drop(): void {
+    this.#journal.drop()
+  }
+}
