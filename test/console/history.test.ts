@@ -137,7 +137,7 @@ describe('a conversation in the console', () => {
     expect(await faultsOf(page)).to.deep.equal([])
     await needs.getByText('The provider refused the key').click()
     await page.locator('td.whole a').first().click()
-    await page.getByRole('region', { name: 'What happened' }).getByText('The provider refused the key').waitFor()
+    await page.getByRole('region', { name: 'Why it failed' }).getByText('The provider refused the key').waitFor()
   })
 
   it('has the versions of a message that was edited or answered again, and goes on behind the one that is shown', async () => {

@@ -1,14 +1,18 @@
 // Tests pages/usage/**, pages/activity/**, pages/settings/** and parts/markdown/**: what they show, and that they can be read.
+import { buffer } from 'node:stream/consumers'
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
 import { readable } from '../../shared/reading/hidden.ts'
+import { useTempFolder } from '../support/temp-folder.ts'
 import { until } from '../support/until.ts'
 import { findingsOf, isTooWide, loadedBy } from './support/axe.ts'
 import { type ConsoleUnderTest, startConsole } from './support/console.ts'
+import { storeUsage } from './support/many-runs.ts'
 import { HOSTILE, PAGES, tellStory } from './support/story.ts'
 
 describe('every page of the console', function () {
   this.timeout(120_000)
+  const dataDir = useTempFolder()
   let pages: ConsoleUnderTest
   let page: Page
   /** The findings on all pages, made in one pass. */
@@ -21,7 +25,8 @@ describe('every page of the console', function () {
   }
 
   before(async () => {
-    pages = await startConsole()
+    await storeUsage(dataDir.path, USED)
+    pages = await startConsole({ env: { DATA_DIR: dataDir.path } })
     page = await pages.open('/')
     const { runId, planId } = await tellStory(pages)
     const counted = async () =>
@@ -31,6 +36,7 @@ describe('every page of the console', function () {
       [`/activity/${runId}`, '.waterfall [data-kind="permission"]'],
       [`/plans/${planId}`, '.waves .node'],
       [`/plans/${planId}?view=time`, '.gantt li'],
+      ['/usage?by=model,customer&measure=p95&span=30d', '.chart .part'],
     ] as const
     for (const each of [...PAGES, ...own]) await look(...each)
   })
@@ -101,6 +107,35 @@ describe('every page of the console', function () {
     await page.getByRole('alert').getByText(/365/).waitFor()
   })
 
+  it('usage has a bar for each of seven days (UTC), its figure beside the week before, a budget, and leads to its runs', async () => {
+    await pages.product.call('PUT', '/config/limits', { usd_per_day: 3 })
+    const usage = await pages.open('/usage?measure=cost', { timezoneId: 'Pacific/Kiritimati' })
+    await usage.getByText('▲ 25 % against $4.00 in the 7 days before').waitFor()
+    await usage.getByText('budget of a day: $3.00').waitFor()
+    await usage.getByText(/of a budget of \$(84|87|90|93)\.00/).waitFor()
+    const bars = usage.locator('.chart .bar')
+    const today = new Intl.DateTimeFormat('en-US', { day: 'numeric', month: 'short', timeZone: 'UTC' }).format()
+    expect([await bars.count(), await bars.last().locator('.all').getAttribute('aria-label')]).to.deep.equal([
+      ...[7, `${today}: $0`],
+    ])
+    await usage.getByRole('button', { name: 'Failures' }).click()
+    await usage.getByRole('combobox', { name: 'and' }).selectOption('customer')
+    const row = usage.getByRole('link', { name: 'large · c-1' })
+    await row.waitFor()
+    const [saved] = await Promise.all([
+      usage.waitForEvent('download'),
+      usage.getByRole('button', { name: 'Save as CSV' }).click(),
+    ])
+    const text = (await buffer(await saved.createReadStream())).toString()
+    expect(text).to.match(/^"bucket","model","customer","runs",.*\r\n"[^"]*","large","c-1",1,1,/)
+    await row.click()
+    await usage.waitForURL(/activity\?model=large&customer_id=c-1&status=failed&since=/)
+    await usage.goBack()
+    await bars.nth(1).locator('.part').first().click()
+    await usage.waitForURL(/activity\?model=large&customer_id=c-1&status=failed&since=.*&until=/)
+    await usage.context().close()
+  })
+
   it('the names of steps are cut by their width, within their boxes', async () => {
     const wide = ['W'.repeat(200), '字'.repeat(200), '\u0635\ufdfa'.repeat(60)]
     const steps = wide.map((title, i) => ({ id: `s${i}`, title, prompt: '/say a' }))
@@ -119,6 +154,14 @@ describe('every page of the console', function () {
 
   it('fits a screen of 390 px, and one of 2,560 px', () => expect(found.tooWide).to.deep.equal([]))
 })
+
+/** What runs have used, by day: the last day is today, and seven of them are the week that is shown. */
+const USED = [
+  [{ cost_usd: 4 }],
+  ...[[], [], [], [], []],
+  [{ cost_usd: 3, model: 'large', customer: 'c-1', hasFailed: true }, { cost_usd: 2 }],
+  ...[[], [], [], [], []],
+]
 
 /** The texts and names of the page that hold something that its reader does not see. */
 const HIDDEN_TEXTS = `{

@@ -24,6 +24,10 @@ export function quantile(durations: Durations, q: number): number | null {
   return null
 }
 
+/** The classes by their upper edges, in whole milliseconds: those of several rows can be added up. */
+export const classesOf = (durations: Durations): { up_to_ms: number; runs: number }[] =>
+  [...durations].sort(([a], [b]) => a - b).map(([index, runs]) => ({ up_to_ms: Math.round(upperEdge(index)), runs }))
+
 const upperEdge = (index: number) => 2 ** (index / CLASSES_PER_DOUBLING)
 
 const sum = (numbers: Iterable<number>) => [...numbers].reduce((all, each) => all + each, 0)
