@@ -90,8 +90,9 @@ function answerLate(vendor: VendorBatchServer): NodeJS.Timeout {
     isBusy = false
   }
   return setInterval(() => {
-    if (!isBusy) void answerDue()
+    if (isBusy) return
     isBusy = true
+    void answerDue()
   }, LOOK_MS)
 }
 

@@ -248,9 +248,14 @@ describe('the items of batches', () => {
 
   it('D55: wait while their tenant has as many runs as it may, and are given back when asked to give way', async () => {
     const limits = { ...NO_LIMITS, concurrent_runs: 2 }
+    const payers: unknown[] = []
+    const refusal = async (_tenant: TenantId, customer?: string) => {
+      payers.push(customer)
+      return undefined
+    }
     const [places, metrics] = [new MemoryRunPlaces(() => 0), new MetricsRegistry()] // No place is free by time.
     const admission = new RunAdmission({
-      ...{ limits: { of: () => limits, peek: () => limits }, budgets: { refusal: async () => undefined } },
+      ...{ limits: { of: () => limits, peek: () => limits }, budgets: { refusal } },
       ...{ places, metrics, log: SILENT_LOG },
     })
     const ends: (() => void)[] = []
@@ -274,6 +279,7 @@ describe('the items of batches', () => {
     expect(await Promise.all(handled)).to.deep.equal(Array.from({ length: 3 }, () => ({ again: true })))
     await until(async () => (await places.count(TENANT)) === 0, { what: 'each place to be given back' })
     expect([executed.length, await waiting()]).to.deep.equal([2, 0])
+    expect(new Set(payers), 'they are of no customer that has a budget').to.deep.equal(new Set([undefined]))
     admission.close()
   })
 

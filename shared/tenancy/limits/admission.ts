@@ -9,7 +9,7 @@ import { assertBudget, type Budgets } from './budgets.ts'
 import type { KnownLimits } from './known-limits.ts'
 import { PLACE_MS, type PlacedRun, type PlaceLimits, type RunPlaces, type TakenPlace } from './port.ts'
 import { type NewWait, StartLines, type StartWait } from './start-lines.ts'
-import { placeLimits, retryAfterSecs } from './start-order.ts'
+import { BATCH_ITEMS, placeLimits, retryAfterSecs } from './start-order.ts'
 
 /** A run that is to start. `priority` and `waitSecs`: it may wait for its place. */
 export type Start = PlacedRun & { priority?: Priority | undefined; waitSecs?: number | undefined }
@@ -131,7 +131,7 @@ export class RunAdmission implements Admission {
   async #admit(start: Start, known: TenantLimits | Promise<TenantLimits>): Promise<StartWait | undefined> {
     const { budgets, places } = this.#deps
     const limits = await known
-    await assertBudget(budgets, start.tenant, start.customer)
+    await assertBudget(budgets, start.tenant, start.customer === BATCH_ITEMS ? undefined : start.customer)
     if (!limitsPlaces(limits, start)) return undefined
     const allowed = placeLimits(limits, start.customer)
     const found = await places.take(start, allowed)
