@@ -10,9 +10,11 @@ import { takeOver } from '../model/first-message.ts'
 import { Composer } from './composer.tsx'
 import { ConversationHead, type Drawer } from './conversation-head.tsx'
 import { ExchangeView } from './exchange-view.tsx'
-import { PinnedAsks, PinnedCalls } from './pinned-asks.tsx'
 import { StatusLine } from './status-line.tsx'
 import { useStickToEnd } from './stick-to-end.ts'
+
+const PinnedAsks = lazy(() => import('./pinned-asks.tsx').then((loaded) => loaded.PinnedAsks))
+const PinnedCalls = lazy(() => import('./pinned-asks.tsx').then((loaded) => loaded.PinnedCalls))
 
 const EventDrawer = lazy(() => import('./drawers.tsx').then((loaded) => loaded.EventDrawer))
 const FileDrawer = lazy(() => import('./drawers.tsx').then((loaded) => loaded.FileDrawer))

@@ -1,10 +1,12 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
+import { lazy } from '../../../parts/lazy.tsx'
 import { BlockList } from '../../../parts/run/block-list.tsx'
-import { FailedTurn } from '../../../parts/run/failed-turn.tsx'
 import { LiveAnswer } from '../../../parts/run/live-answer.tsx'
 import { useLiveRun } from '../../../parts/run/use-live-run.ts'
 import type { Exchange } from '../model/exchange.ts'
+
+const FailedTurn = lazy(() => import('../../../parts/run/failed-turn.tsx').then((loaded) => loaded.FailedTurn))
 
 type PastAnswerProps = { exchange: Exchange; sessionId: string; onRetry(): void }
 
