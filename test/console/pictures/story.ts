@@ -123,7 +123,15 @@ export async function fillMonth(dataDir: string): Promise<void> {
       const runs = Math.round((140 + 60 * Math.sin(day)) * share)
       const tokens = { input_tokens: runs * 9_000, cache_read_tokens: runs * 5_000, cache_write_tokens: 0 }
       const durations = new Map([[durationClass(4_000 + 500 * (day % 5)), runs]])
-      return { runs, failed: day % 6, ...tokens, output_tokens: runs * 700, cost_usd: runs * 0.06, durations }
+      return {
+        runs,
+        failed: day % 6,
+        invalid: 0,
+        ...tokens,
+        output_tokens: runs * 700,
+        cost_usd: runs * 0.06,
+        durations,
+      }
     }
     const shares = { model: { 'large-4': 0.3, 'small-4': 0.7 }, kind: { message: 0.6, flow: 0.4 } }
     for (const by of ['model', 'kind'] as const) {
