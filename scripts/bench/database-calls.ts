@@ -46,6 +46,18 @@ export async function redisCalls(redis: Redis): Promise<Numbers> {
   )
 }
 
+/** Does the work so often, and several of it at once. */
+export async function doAtOnce(
+  work: () => Promise<void>,
+  { count, atOnce }: { count: number; atOnce: number },
+): Promise<void> {
+  let left = count
+  const lane = async () => {
+    while (left-- > 0) await work()
+  }
+  await Promise.all(Array.from({ length: atOnce }, lane))
+}
+
 /** How much more `after` holds than `before`. */
 export const workBetween = (before: Work, after: Work): Work => combined(before, after, (a, b) => b - a)
 

@@ -16,15 +16,20 @@ import type { Rooms } from '../../shared/tenancy/room/port.ts'
 import { createRedisRooms } from '../../shared/tenancy/room/redis-rooms.ts'
 import { FREE_TURN, MemoryRooms } from '../../shared/tenancy/room/rooms.ts'
 
-/**
- * Shares a provider that allows a million tokens a minute among 200 tenants with 50 customers each, one of them hostile, with batches that
- * saturate it: the calls with turns, and the same without. `--redis URL` runs four gates over Redis, else one in memory.
- */
+const USAGE = `usage: npm run bench:fair -- [--redis URL] [--window] [--turns] [--secs 60]
+
+Shares a provider that allows a million tokens a minute among 200 tenants with 50 customers each, one of them hostile, with batches that saturate it: the
+calls with turns, and the same without them unless --turns is given. With --redis four gates share the room over that Redis, else there is one. With
+--window the provider counts by the minute, else all the time. --secs is how long each of the two is measured, behind 30 seconds to warm up.
+`
+
 const { values: options } = parseArgs({
   options: {
     secs: { type: 'string', default: '60' },
     redis: { type: 'string' },
     window: { type: 'boolean', default: false },
+    turns: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
   },
 })
 
@@ -251,8 +256,9 @@ const tenantId = (name: string) => parseTenant(name) as TenantId
 const NAMES = Array.from({ length: TENANTS }, (_, at) => tenantId(`t${at}`))
 const HOST = tenantId('t0')
 
-if (isMainThread) {
+if (options.help) process.stdout.write(USAGE)
+else if (isMainThread) {
   show('with turns', await run(true))
-  show('without', await run(false))
+  if (!options.turns) show('without', await run(false))
   process.exit(0)
 } else serve()

@@ -1,4 +1,6 @@
 import type { Figure } from './figure.ts'
+import { budgets } from './figures/budgets.ts'
+import { cacheHits } from './figures/cache-hits.ts'
 import { clusterCpu, clusterFirstEvent } from './figures/cluster-runs.ts'
 import { coldStart, coldStartTime } from './figures/cold-start.ts'
 import { consoleFirstPaint } from './figures/console-first-paint.ts'
@@ -47,6 +49,8 @@ export const FIGURES: readonly Figure[] = [
   planSubmit,
   emptyJob,
   ...queuedWork,
+  ...budgets,
+  cacheHits,
   team,
   coldStart,
   coldStartTime,

@@ -12,6 +12,8 @@ export type FlowService = Disposable & {
   direct(): Promise<void>
   /** Runs the flow with this many sub-agents. Throws unless its output is valid. */
   run(subAgents: number): Promise<void>
+  /** Sets the limits of the tenant, and resolves when every process has them. */
+  limit(limits: object): Promise<void>
   /** The same as a stream of events. */
   stream(subAgents: number): Promise<void>
   /** The same as a tool of the MCP server, with its progress. */
@@ -22,6 +24,8 @@ export type FlowService = Disposable & {
 export const SUB_AGENT_MS = 200
 const READY_WITHIN_MS = 10_000
 const RETRY_MS = 50
+/** Every process has new limits within two seconds (D11.1). */
+const LIMITS_MS = 2_500
 
 const TEXT = { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] }
 const ANSWER = { type: 'object', properties: { answer: { enum: ['yes', 'no'] } }, required: ['answer'] }
@@ -58,6 +62,10 @@ export async function openFlowService(
   for (const count of counts) await repeated(() => run(count))
   return {
     run,
+    async limit(limits) {
+      await send('PUT', '/config/limits', limits)
+      await sleep(LIMITS_MS, undefined, { signal: bench.signal })
+    },
     async stream(subAgents) {
       const body = { input: INPUT, provider_instance: 'fast' }
       const headers = { accept: 'text/event-stream' }

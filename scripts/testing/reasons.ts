@@ -1,7 +1,7 @@
 /** Why a test file may use much CPU time: what it shows that no cheaper test can. A file that gets among the dearest gets cheaper, or a reason. */
 export const REASONS: Readonly<Record<string, string | undefined>> = {
   'test/chaos/chaos.test.ts':
-    'fourteen clusters of processes, each under a fault of its own; P1 to P7, P19 and P21 to P23 hold with no other test',
+    'seven clusters of processes, each under a fault of its own; P1 to P4 and P21 to P23 hold with no other test',
   'test/console/approvals.test.ts': 'the page where a person decides: each of its cases is a page in a browser',
   'test/deploy/image.test.ts': 'the programs and folders of the image, run as its user',
   'test/deploy/rolling.test.ts': 'the services of compose.yaml as processes behind nginx, each replaced under load',
@@ -13,6 +13,7 @@ export const REASONS: Readonly<Record<string, string | undefined>> = {
   'test/gateway/generated.test.ts':
     'generated requests to every operation, whose answers are checked against the API description',
   'test/platform/schemas/hostile.test.ts': 'schemas that are made to use the CPU (P13)',
+  'test/platform/schemas/checker.test.ts': 'checks that use up the time and the memory that they may have (P13)',
   'test/platform/store/mongo/failover.test.ts': 'a replica set of three members loses its primary (P5)',
   'test/scripts/doctor.test.ts': 'the doctor against installations with one fault each',
   'test/scripts/run-cluster.test.ts': 'whole clusters, started and ended as an operator does',

@@ -11,7 +11,7 @@ const WITHIN_MS = 10_000
 const DEFAULT_LIMIT = 50
 const LIMIT = /^([1-9]\d?|1\d\d|200)$/
 
-/** Lists the tenants of this deployment. Only a process that can ask the others has `read`, which is a gateway. */
+/** Lists the tenants of this deployment. Only a gateway has `read`, since it can ask the other processes. */
 export function answerTenants(read: () => ReadTenants | undefined): RequestHandler {
   return async (req, res) => {
     const range = rangeOf(req)

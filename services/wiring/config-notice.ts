@@ -60,7 +60,7 @@ export const createClusterParts = (
   log,
 })
 
-/** The same for a process that is alone. */
+/** The shared parts of the standalone form, where no other process exists. */
 export const createLocalParts = (): SharedParts => ({
   form: 'standalone',
   notice: NO_NOTICE,

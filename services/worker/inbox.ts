@@ -16,7 +16,7 @@ import { type Admission, startOf } from '../../shared/tenancy/limits/admission.t
 import { estimate } from '../../shared/tenancy/limits/estimate.ts'
 import type { StartWait } from '../../shared/tenancy/limits/start-lines.ts'
 import type { ModelSource } from '../../shared/work/runs/models.ts'
-import { aboutRequest } from '../../shared/work/runs/records/record.ts'
+import { aboutStart } from '../../shared/work/runs/records/record.ts'
 import type { Run } from '../../shared/work/runs/run.ts'
 import type { Runs } from '../../shared/work/runs/runs.ts'
 import type { Workspaces } from '../../shared/work/runs/workspaces.ts'
@@ -146,7 +146,7 @@ function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sen
         refuseIf(draining.hasBegun)
         const execute = prepareOneShot(tenant, request)
         const { background: needsNoReader = false } = request
-        const about = aboutRequest(request)
+        const about = aboutStart(request)
         const run = runs.open({ id: runId, tenant, sessionId: undefined, about, isHeld: true, needsNoReader, wait })
         void (oneShots ? oneShots.post(run, request, execute) : run.execute(execute()))
         return run
@@ -164,7 +164,7 @@ function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sen
         const prepared = prepareRun(tenant, message)
         const { background: needsNoReader = false } = message
         const identity = { id: runId, tenant, sessionId, workspace: session.workspace }
-        const run = runs.open({ ...identity, isHeld: true, needsNoReader, about: aboutRequest(message), wait })
+        const run = runs.open({ ...identity, isHeld: true, needsNoReader, about: aboutStart(message), wait })
         session.post({ run, message, execute: () => prepared.execute(run, session.start()) })
         return run
       }

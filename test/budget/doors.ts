@@ -1,17 +1,20 @@
 import { randomUUID } from 'node:crypto'
 import type { PlanView } from '../../shared/work/plans/view.ts'
 import type { Answer, Received } from '../support/model-server/model-server.ts'
-import type { Product, Reply } from '../support/product.ts'
+import type { Reply } from '../support/product.ts'
 import { until } from '../support/until.ts'
+import type { Engine } from './killable.ts'
 
 /** A way by which model calls begin. `burst` starts so many at once and resolves, when all have ended, with what each has said. */
 export type Door = {
   name: string
   /** What the calls need, made before the budget is set. */
-  prepare?(product: Product, count: number): Promise<void>
-  burst(product: Product, count: number): Promise<string[]>
+  prepare?(product: Engine, count: number): Promise<void>
+  burst(product: Engine, count: number): Promise<string[]>
   /** Default: an answer in one word. */
   answer?(request: Received): Answer
+  /** It kills processes. */
+  isDeadly?: boolean
 }
 
 const ENDED_WITHIN_MS = 300_000
@@ -42,14 +45,14 @@ const idOf = ({ body, text }: Reply): string => {
 }
 
 /** What the run says at its end, or why it did not start. */
-async function endOfRun(product: Product, started: Reply): Promise<string> {
+async function endOfRun(product: Engine, started: Reply): Promise<string> {
   if (started.status !== 202) return started.text
   const frames = await (await product.stream(`/runs/${idOf(started)}/events`)).all()
   return JSON.stringify(frames.at(-1)?.data)
 }
 
 /** What each step has said: its output, or why the plan ended without it. */
-async function outcomes(product: Product, planId: string): Promise<string[]> {
+async function outcomes(product: Engine, planId: string): Promise<string[]> {
   const ended = async () => {
     const { body } = await product.call('GET', `/plans/${planId}`)
     const plan = body as PlanView
@@ -67,7 +70,7 @@ const planOf = (count: number) => ({
 /** A plan has at most so many steps. */
 const MOST_STEPS = 50
 
-async function submitPlans(product: Product, count: number): Promise<string[]> {
+async function submitPlans(product: Engine, count: number): Promise<string[]> {
   const sizes = Array.from({ length: Math.ceil(count / MOST_STEPS) }, (_, i) =>
     Math.min(MOST_STEPS, count - i * MOST_STEPS),
   )
@@ -77,21 +80,21 @@ async function submitPlans(product: Product, count: number): Promise<string[]> {
   return plans.flat()
 }
 
-async function publishFlow(product: Product): Promise<void> {
+async function publishFlow(product: Engine): Promise<void> {
   const put = await product.call('PUT', '/flows/burst', FLOW)
   const published = await product.call('POST', '/flows/burst/publish')
   if (put.status !== 200 || published.status !== 200) throw new Error(`${put.text} ${published.text}`)
 }
 
-const runFlow = async (product: Product, i: number): Promise<string> =>
+const runFlow = async (product: Engine, i: number): Promise<string> =>
   (await product.call('POST', '/flows/burst/run', { ...FLOW_RUN, input: { text: `text ${i}` } })).text
 
-async function sendInSession(product: Product, i: number): Promise<string> {
+async function sendInSession(product: Engine, i: number): Promise<string> {
   const session = idOf(await product.call('POST', '/sessions', {}))
   return (await product.call('POST', `/sessions/${session}/messages`, { prompt: `Do ${i}.` })).text
 }
 
-async function tickSchedules(product: Product, count: number): Promise<string[]> {
+async function tickSchedules(product: Engine, count: number): Promise<string[]> {
   const names = Array.from({ length: Math.min(SCHEDULES, count) }, (_, i) => `burst-${i}`)
   const body = { every_secs: 1, plan: planOf(Math.ceil(count / names.length)) }
   const paths = names.map((name) => `/plans/schedules/${name}`)
@@ -102,7 +105,7 @@ async function tickSchedules(product: Product, count: number): Promise<string[]>
   return (await Promise.all((await plans()).map(({ id }) => outcomes(product, id)))).flat()
 }
 
-async function evaluate(product: Product, count: number): Promise<string[]> {
+async function evaluate(product: Engine, count: number): Promise<string[]> {
   const bodies = await each(Math.ceil(count / EVALUATED), async () => {
     return (await product.call('POST', '/flows/burst/evaluate', { limit: EVALUATED })).text
   })
@@ -113,7 +116,7 @@ async function evaluate(product: Product, count: number): Promise<string[]> {
 }
 
 /** Runs whose first turns start the sub-agents. */
-async function askSubAgents(product: Product, count: number): Promise<string[]> {
+async function askSubAgents(product: Engine, count: number): Promise<string[]> {
   const runs = Array.from({ length: Math.ceil(count / SUB_AGENTS) }, async (_, i) => {
     const size = Math.min(SUB_AGENTS, count - i * SUB_AGENTS)
     const { text } = await product.call('POST', '/agent/run', { prompt: `Start ${size} sub-agents.` })
@@ -122,6 +125,49 @@ async function askSubAgents(product: Product, count: number): Promise<string[]> 
   })
   return (await Promise.all(runs)).flat()
 }
+
+/** Runs at work whose processes then die, each in its first call of the model, which counts again at the next process. */
+class Recovered implements Door {
+  readonly name = 'recovered runs'
+  readonly isDeadly = true
+  #runs: string[] = []
+  #isDead = false
+
+  async prepare(product: Engine, count: number): Promise<void> {
+    this.#isDead = false
+    const accepted = async (i: number) => {
+      const body = { prompt: `Do ${i} until the death.`, background: true }
+      const started = await product.call('POST', '/agent/run', body)
+      return started.status === 202 && idOf(started)
+    }
+    this.#runs = []
+    for (let i = 0; i < count; i++)
+      this.#runs.push(await until(() => accepted(i), { ...PATIENCE, what: 'a run to be accepted' }))
+    const begun = () => product.model.requests.length >= count
+    await until(begun, { what: 'all runs to be at work', withinMs: ENDED_WITHIN_MS })
+  }
+
+  async burst(product: Engine, count: number): Promise<string[]> {
+    if (count === 1) return [(await product.call('POST', '/agent/run', { prompt: 'Do one.' })).text]
+    this.#isDead = true
+    await product.kill?.()
+    const ends: string[] = []
+    for (const id of this.#runs) ends.push(await until(() => this.#endOf(product, id), PATIENCE))
+    return ends
+  }
+
+  readonly answer = ({ prompt }: Received): Answer =>
+    prompt.includes('until the death') && !this.#isDead ? [{ hang: true }] : 'ok'
+
+  async #endOf(product: Engine, id: string): Promise<string | undefined> {
+    const { body, text } = await product.call('GET', `/runs/${id}`)
+    if (!(body as { ended_at?: string | null }).ended_at) return undefined
+    if (/budget|"done"/.test(text)) return text
+    return JSON.stringify((await (await product.stream(`/runs/${id}/events`)).all()).at(-1)?.data)
+  }
+}
+
+const PATIENCE = { what: 'the runs to end', withinMs: ENDED_WITHIN_MS, everyMs: 500 }
 
 const message = (i: number, text = `Do ${i}.`) => ({ role: 'user', content: text })
 const A2A = (i: number) => ({
@@ -142,7 +188,7 @@ const LONG = (i: number) => ({
   model: 'main',
   messages: [
     ...Array.from({ length: 12 }, (_, at) => ({ role: at % 2 ? 'assistant' : 'user', content: `${at} `.repeat(500) })),
-    message(i, `Do ${i} after a summary.`),
+    message(i, `Do ${randomUUID()} after a summary.`),
   ],
 })
 const seen = new Set<string>()
@@ -194,4 +240,5 @@ export const DOORS: readonly Door[] = [
   posting('probes', '/config/instances/main/probe', () => ({ model: 'test-model' })),
   { ...posting('compaction', '/openai/v1/chat/completions', LONG), answer: tooLongAtFirst },
   { name: 'sub-agents', burst: askSubAgents, answer: subAgents },
+  new Recovered(),
 ]

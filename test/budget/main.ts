@@ -4,8 +4,9 @@ import { inspect, parseArgs } from 'node:util'
 import type { Form } from '../../shared/platform/config/fields.ts'
 import type { Received } from '../support/model-server/model-server.ts'
 import { startMongoInMemory } from '../support/mongo-in-memory.ts'
-import { type Product, startMembers, startStandalone } from '../support/product.ts'
+import { startMembers, startStandalone } from '../support/product.ts'
 import { DOORS, type Door } from './doors.ts'
+import { type Engine, startKillable } from './killable.ts'
 
 const USAGE = `usage: npm run try:budget -- [--form standalone|cluster] [--only PATTERN] [--count 60]
 
@@ -64,11 +65,14 @@ async function tryDoor(
     ...(mongoUrl && { MONGODB_URL: mongoUrl, MONGODB_DB: `try_${randomBytes(4).toString('hex')}` }),
     MASTER_KEY: randomBytes(32).toString('base64'),
     ...{ ALLOW_PRIVATE_URLS: 'true', SCHEDULE_LEAST_SECS: '1', DIALECTS: 'all' },
+    RUNS_PER_WORKER: String(2 * count),
   }
-  const product = await (form === 'cluster' ? startMembers : startStandalone)(env)
+  const start = form === 'cluster' ? startMembers : startStandalone
+  const product = await (door.isDeadly ? startKillable(form, env) : start(env))
   try {
-    const { dearest, ...row } = await burst(product, { door, form, count })
+    const { dearest, otherEnd, ...row } = await burst(product, { door, form, count })
     const problem = problemOf(row, dearest)
+    if (problem) process.stderr.write(`${otherEnd.slice(-600)}\n`)
     print(`| ${[...Object.values(row), problem].join(' | ')} |`)
     return problem === ''
   } catch (cause) {
@@ -87,9 +91,9 @@ function problemOf({ started, reached, used, budget, refused }: Row, dearest: nu
 }
 
 async function burst(
-  product: Product,
+  product: Engine,
   { door, form, count }: { door: Door; form: Form; count: number },
-): Promise<Row & { dearest: number }> {
+): Promise<Row & { dearest: number; otherEnd: string }> {
   const answer = door.answer ?? (() => 'ok')
   let gate: Promise<void> = Promise.resolve()
   let [paid, dearest] = [0, 0]
@@ -127,15 +131,16 @@ async function burst(
   const ends = await bursting
   await sleep(KNOWN_MS)
   const used = (await usedTokens(product)) - before
-  const refused = ends.filter((text) => text.includes('budget')).length
-  return { ...{ door: door.name, form, started: count, reached: reached(), used, budget }, waiting, refused, dearest }
+  const refused = ends.filter((text) => /budget|rate_limit_error/.test(text)).length
+  const row = { door: door.name, form, started: count, reached: reached(), used, budget, waiting, refused }
+  return { ...row, dearest, otherEnd: ends.find((text) => !/budget|done|ok|yes/.test(text)) ?? '' }
 }
 
 /** The request that starts the sub-agents is not held. */
 const isOfBurst = ({ prompt }: Received) => !prompt.startsWith('Start ')
 
 /** The figure of the gateway that knows most. */
-async function usedTokens(product: Product): Promise<number> {
+async function usedTokens(product: Engine): Promise<number> {
   const read = async () => (await product.call('GET', '/config/limits')).body as { used: { tokens: number } }
   return Math.max(...(await Promise.all([read(), read()])).map(({ used }) => used.tokens))
 }

@@ -141,7 +141,7 @@ describe('a conversation in the console', () => {
     await page.locator('td.whole a').first().waitFor()
     await tabTo(page, '/fail provider_auth')
     await page.keyboard.press('Enter')
-    await page.getByRole('region', { name: 'What happened' }).getByText('The provider refused the key').waitFor()
+    await page.getByRole('region', { name: 'Why it failed' }).getByText('The provider refused the key').waitFor()
   })
 
   it('has the versions of a message that was edited or answered again, and goes on behind the one that is shown', async () => {

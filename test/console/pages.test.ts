@@ -1,11 +1,14 @@
 // Tests pages/usage/**, pages/activity/**, pages/settings/** and parts/markdown/**: what they show, and that they can be read and used, with the keyboard alone, too.
+import { buffer } from 'node:stream/consumers'
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
 import { readable } from '../../shared/reading/hidden.ts'
+import { useTempFolder } from '../support/temp-folder.ts'
 import { until } from '../support/until.ts'
 import { findingsOf, isTooWide, loadedBy } from './support/axe.ts'
 import { type ConsoleUnderTest, startConsole } from './support/console.ts'
 import { cutOff, focused, tabTo, walk } from './support/keyboard.ts'
+import { storeUsage } from './support/many-runs.ts'
 import { HOSTILE, PAGES, tellStory } from './support/story.ts'
 import { goTo } from './support/two-people.ts'
 
@@ -19,7 +22,7 @@ const EMPTY = [
     '/approvals?tab=programs',
     '/flows',
   ],
-  ...['/plans', '/plans?tab=schedules', '/activity', '/usage', '/settings?tab=webhooks', '/settings?tab=changes'],
+  ...['/plans', '/plans?tab=schedules', '/activity', '/settings?tab=webhooks', '/settings?tab=changes'],
 ] as const
 
 /** What lies over a page or takes the place of its buttons: where it is opened, and by what. */
@@ -35,6 +38,7 @@ const OPENED = [
 
 describe('every page of the console', function () {
   this.timeout(120_000)
+  const dataDir = useTempFolder()
   let pages: ConsoleUnderTest
   let page: Page
   /** The findings on all pages, made in one pass. */
@@ -50,7 +54,8 @@ describe('every page of the console', function () {
   }
 
   before(async () => {
-    pages = await startConsole()
+    await storeUsage(dataDir.path, USED)
+    pages = await startConsole({ env: { DATA_DIR: dataDir.path } })
     page = await pages.open('/')
     for (const path of EMPTY) await lookAtEmpty(path)
     const { runId, planId } = await tellStory(pages)
@@ -61,6 +66,7 @@ describe('every page of the console', function () {
       [`/activity/${runId}`, '.waterfall [data-kind="permission"]'],
       [`/plans/${planId}`, '.waves .node'],
       [`/plans/${planId}?view=time`, '.gantt li'],
+      ['/usage?by=model,customer&measure=p95&span=30d', '.chart .part'],
     ] as const
     for (const each of [...PAGES, ...own]) await look(...each)
     await page.setViewportSize({ width: 1_280, height: 800 })
@@ -158,6 +164,66 @@ describe('every page of the console', function () {
     await page.getByRole('alert').getByText(/365/).waitFor()
   })
 
+  it('D56: the second model of a role, which of the two is called first, and a second request are fields of the routing', async () => {
+    const routing = async () => {
+      const { body } = await pages.product.call('GET', '/config/engine')
+      return (body as { routing: Record<string, object> }).routing['plan']
+    }
+    const { model } = pages.product
+    await pages.product.call('PUT', '/config/instances/second', { type: 'openai-compatible', url: model.url })
+    await page.goto(pages.at('/settings?tab=routing'))
+    const field = (label: string) => page.getByLabel(label, { exact: true })
+    await field('Provider of plan').selectOption('second')
+    await field('Model of plan').fill('one')
+    await page.getByText('Second model of plan, and late answers').click()
+    await field('Second provider of plan').selectOption('second')
+    await field('Second model of plan').fill('two')
+    await page.getByRole('radio', { name: /The one for which fewer calls wait/ }).check()
+    await page.getByRole('checkbox', { name: /a second request goes out/ }).check()
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    const route = { instance: 'second', model: 'one', fallback_instance: 'second', fallback_model: 'two' }
+    await until(async () => (await routing()) !== undefined, { what: 'the routing to be saved' })
+    expect(await routing()).to.deep.equal({ ...route, strategy: 'least_waiting', hedge: true })
+    await page.reload()
+    expect(await page.getByRole('radio', { name: /fewer calls wait/ }).isChecked()).to.equal(true)
+    await field('Second provider of plan').selectOption('')
+    expect(await page.getByRole('radio').count()).to.equal(0)
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    await until(async () => !Object.hasOwn((await routing()) ?? {}, 'strategy'), {
+      what: 'the order to go with the second model',
+    })
+    expect(await routing()).to.deep.equal({ instance: 'second', model: 'one', hedge: true })
+  })
+
+  it('usage has a bar for each of seven days (UTC), its figure beside the week before, a budget, and leads to its runs', async () => {
+    await pages.product.call('PUT', '/config/limits', { usd_per_day: 3 })
+    const usage = await pages.open('/usage?measure=cost', { timezoneId: 'Pacific/Kiritimati' })
+    await usage.getByText('▲ 25 % against $4.00 in the 7 days before').waitFor()
+    await usage.getByText('budget of a day: $3.00').waitFor()
+    await usage.getByText(/of a budget of \$(84|87|90|93)\.00/).waitFor()
+    const bars = usage.locator('.chart .bar')
+    const today = new Intl.DateTimeFormat('en-US', { day: 'numeric', month: 'short', timeZone: 'UTC' }).format()
+    expect([await bars.count(), await bars.last().locator('.all').getAttribute('aria-label')]).to.deep.equal([
+      ...[7, `${today}: $0`],
+    ])
+    await usage.getByRole('button', { name: 'Failures' }).click()
+    await usage.getByRole('combobox', { name: 'and' }).selectOption('customer')
+    const row = usage.getByRole('link', { name: 'large · c-1' })
+    await row.waitFor()
+    const [saved] = await Promise.all([
+      usage.waitForEvent('download'),
+      usage.getByRole('button', { name: 'Save as CSV' }).click(),
+    ])
+    const text = (await buffer(await saved.createReadStream())).toString()
+    expect(text).to.match(/^"bucket","model","customer","runs",.*\r\n"[^"]*","large","c-1",1,1,/)
+    await row.click()
+    await usage.waitForURL(/activity\?model=large&customer_id=c-1&status=failed&since=/)
+    await usage.goBack()
+    await bars.nth(1).locator('.part').first().click()
+    await usage.waitForURL(/activity\?model=large&customer_id=c-1&status=failed&since=.*&until=/)
+    await usage.context().close()
+  })
+
   it('the names of steps are cut by their width, within their boxes', async () => {
     const wide = ['W'.repeat(200), '字'.repeat(200), '\u0635\ufdfa'.repeat(60)]
     const steps = wide.map((title, i) => ({ id: `s${i}`, title, prompt: '/say a' }))
@@ -183,6 +249,14 @@ describe('every page of the console', function () {
 
   it('moves nothing for a reader who wants no motion', () => expect(found.moving).to.deep.equal([]))
 })
+
+/** What runs have used, by day: the last day is today, and seven of them are the week that is shown. */
+const USED = [
+  [{ cost_usd: 4 }],
+  ...[[], [], [], [], []],
+  [{ cost_usd: 3, model: 'large', customer: 'c-1', hasFailed: true }, { cost_usd: 2 }],
+  ...[[], [], [], [], []],
+]
 
 /** The texts and names of the page that hold something that its reader does not see. */
 const HIDDEN_TEXTS = `{

@@ -3,7 +3,7 @@ import { rowsOf, ticksOf } from '../../services/console/pages/activity/waterfall
 
 describe('the waterfall of a run', () => {
   const phase = (
-    kind: 'model' | 'tool' | 'permission' | 'subagent',
+    kind: 'model' | 'tool' | 'permission' | 'subagent' | 'retry',
     turn: number,
     from: number,
     to: number | null,
@@ -19,6 +19,7 @@ describe('the waterfall of a run', () => {
       { ...phase('subagent', 0, 210, 490), ...own },
       { ...phase('model', 1, 220, 300), ...own },
       phase('permission', 1, 250, 260),
+      phase('retry', 1, 260, 280),
       phase('model', 2, 500, null),
     ]
     const lines = rowsOf({ phases, queued_ms: 100 }).map(
@@ -33,6 +34,7 @@ describe('the waterfall of a run', () => {
       '> subagent 210–490',
       '> > model 220–300',
       '> Permission for permission 250–260',
+      '> Retry after retry 260–280',
       'Turn 2 500–undefined',
       '> model 500–undefined',
     ])

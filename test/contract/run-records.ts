@@ -70,7 +70,7 @@ export function runRecordContract(open: OpenStore): void {
     expect(await records.page(other, { limit: 10 })).to.deep.equal([])
   })
 
-  it('D20.5: whoever reads one record gets the phases of its run, and lists leave them out', async () => {
+  it('D20.5, D20.6: whoever reads one record gets the phases of its run and what began it, and lists leave them out', async () => {
     const tenant = newTenant()
     const turn: RunEvent[] = [{ type: 'turn_start', turn_number: 1, model: 'm' }, DONE]
     const phases = [{ kind: 'model' as const, name: 'm', turn: 1, started_ms: 0, ended_ms: 5 }]
@@ -80,7 +80,15 @@ export function runRecordContract(open: OpenStore): void {
     for (const n of [0, 1])
       expect(await records.get(tenant, runId(n)), `run ${n}`).to.deep.equal({ ...recordOf(n), phases })
     for (const n of [2, 3]) expect(await records.get(tenant, runId(n)), `run ${n}`).to.deep.equal(recordOf(n))
-    expect(await records.page(tenant, { limit: 10 })).to.deep.equal([0, 1, 2, 3].map((n) => recordOf(n)))
+    const request = { prompt: 'a "prompt" \0 😀', response_schema: { type: 'object' } }
+    for (const [n, more] of [
+      [4, { ...withEvents(...turn), request }],
+      [5, { ...long, request }],
+    ] as const) {
+      await records.add([endedOf(tenant, recordOf(n), more)])
+      expect(await records.get(tenant, runId(n)), 'D20.6').to.deep.equal({ ...recordOf(n), phases, request })
+    }
+    expect(await records.page(tenant, { limit: 10 })).to.deep.equal([0, 1, 2, 3, 4, 5].map((n) => recordOf(n)))
   })
 
   it('D20.2: the first record of a run is its last, whichever it is', async () => {

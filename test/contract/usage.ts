@@ -88,11 +88,18 @@ export function usageContract(open: OpenStore): void {
     expect(rows.has('late')).to.equal(false)
   })
 
-  it('values of any text are rows, and a very long one is cut', async () => {
+  it('values of any text are rows', async () => {
     const start = '2026-11-22T15:00:00.000Z'
-    await usage.add(TENANT, addition(rowsOf('__proto__', '$a.b', '', 'x'.repeat(300)), { start }))
-    const keys = [...(await read(TENANT, start)).keys()]
-    expect(keys).to.deep.equal(['__proto__', '$a.b', '', `${'x'.repeat(256)}…`])
+    const keys = ['__proto__', '$a.b', '', 'x'.repeat(1_500)]
+    await usage.add(TENANT, addition(rowsOf(...keys), { start }))
+    expect([...(await read(TENANT, start)).keys()]).to.deep.equal(keys)
+  })
+
+  it('D21e: of combinations the first 500 have rows of their own', async () => {
+    const many = Array.from({ length: 501 }, (_, i) => `["m","run","","${i}",""]`)
+    await usage.add(TENANT, addition(rowsOf(...many), { by: 'crossed' }))
+    const rows = await read(TENANT, NOON, { by: 'crossed' })
+    expect([rows.size, rows.get('other')?.runs]).to.deep.equal([501, 1])
   })
 
   it('places are read in the order of time, from one to another, and at most as many as wanted', async () => {

@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { callApi, initOf } from '../support/api-client.ts'
 import { EventStream, type Frame } from '../support/event-stream.ts'
 
-const PAUSE_MS = 200
+const PAUSE_MS = 800
 /** Long enough for its executor to be replaced between the step that writes and the one that reads. */
 const PLAN_WAIT_MS = 3_000
-const LOOK_EVERY_MS = 100
+const LOOK_EVERY_MS = 300
 
 const write = (text: string) => `/tool Write {"path":"notes/a.txt","content":"${text}"}`
 const READ = '/tool Read {"path":"notes/a.txt"}'

@@ -12,7 +12,7 @@ const HEADERS = { 'content-type': 'application/json', connection: 'close' }
 type Headers = Readonly<Record<string, string>>
 
 /** A client's pause between two requests: without it the clients take the CPU time that the processes they watch need. */
-const PAUSE_MS = 300
+const PAUSE_MS = 800
 
 export type Counts = { runs: number; messages: number; flows: number; reads: number }
 

@@ -5,6 +5,8 @@ import { runIsForgotten } from '../support/forgotten-run.ts'
 import { inBothForms } from '../support/product.ts'
 import { until } from '../support/until.ts'
 
+type ErrorBody = { error: { param?: string } }
+
 inBothForms('records of runs', (startProduct, form) => {
   const bench = useFlows(startProduct, form, { RUN_RESUME_SECS: '1' })
   const { call } = bench
@@ -34,12 +36,14 @@ inBothForms('records of runs', (startProduct, form) => {
 
   it('D20.1, D20.3: a run can be read and replayed after RUN_RESUME_SECS, without its deltas', async () => {
     bench.product.model.answer([{ text: ['hel', 'lo'] }])
-    const { runId, frames } = await run({ prompt: '  say\n hello  ', customer_id: 'ada' })
+    const request = { prompt: '  say\n hello  ', max_turns: 3 }
+    const { runId, frames } = await run({ ...request, customer_id: 'ada' })
     const { phases } = await get(runId)
     const record = await recorded(runId)
     expect(record).to.include({ run_id: runId, status: 'done', code: 'ok', kind: 'run', customer_id: 'ada' })
     expect(record).to.include({ title: 'say hello', turns: 1, event_count: frames.length, tool_calls: 0 })
     expect(record.input_tokens).to.be.above(0)
+    expect(record.request, 'D20.6').to.deep.equal(request)
     const [phase, ...others] = record.phases ?? []
     expect(phase, 'D20.5').to.include({ kind: 'model', turn: 1 })
     expect(phase?.ended_ms).to.be.at.least(phase?.started_ms ?? Infinity)
@@ -90,6 +94,16 @@ inBothForms('records of runs', (startProduct, form) => {
     expect(idsOf(await list('?customer_id=ada'))).to.have.length(1)
     expect(idsOf(await list('?customer_id=bob'))).to.deep.equal([])
     expect(idsOf(await list('?min_cost=1000'))).to.deep.equal([])
+    expect(idsOf(await list(`?flow=${flow}`))).to.deep.equal([flowRun?.run_id])
+    expect(idsOf(await list('?q=BAD&status=failed&max_ms=60000'))).to.deep.equal([failed.runId])
+    expect(idsOf(await list('?min_ms=60000'))).to.deep.equal([])
+    for (const [param, value] of [
+      ...[['flow', 'No Flow'] as const, ['min_ms', '-1'] as const, ['max_ms', 'long'] as const, ['q', ''] as const],
+      ...[['metadata.', 'x'] as const, ['metadata.a b', 'x'] as const],
+    ]) {
+      const { status, body } = await call('GET', `/runs?${new URLSearchParams({ [param]: value })}`)
+      expect([status, (body as ErrorBody).error.param], param).to.deep.equal([400, `/${param}`])
+    }
     expect(idsOf(await list('?until=2020-01-01'))).to.deep.equal([])
     expect(idsOf(await list('?since=2020-01-01'))).to.have.members(idsOf(all))
     expect(idsOf(await list('?status=running'))).to.deep.equal([live.runId])
@@ -107,7 +121,7 @@ inBothForms('records of runs', (startProduct, form) => {
     await until(async () => (await get(live.runId)).status === 'done', { what: 'the end of the run' })
   })
 
-  it('D20.3: while store_payloads is off, no title and no events are kept', async () => {
+  it('D20.3: while store_payloads is off, no title, no request and no events are kept', async () => {
     const setPayloads = async (store_payloads: boolean) =>
       expect((await call('PUT', '/config/engine', { audit: { store_payloads } })).status).to.equal(200)
     await setPayloads(false)
@@ -115,7 +129,7 @@ inBothForms('records of runs', (startProduct, form) => {
       bench.product.model.answer('secret answer')
       const { runId } = await run({ prompt: 'secret prompt' })
       const record = await recorded(runId)
-      return record.title === undefined ? runId : undefined
+      return record.title === undefined && record.request === undefined ? runId : undefined
     }
     const runId = await until(recordWithoutTitle, { what: 'a record without a title' })
     const [only, ...more] = (await followed(runId)).frames

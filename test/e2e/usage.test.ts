@@ -4,10 +4,14 @@ import { useMongo } from '../support/mongo.ts'
 import { inBothForms, type Product } from '../support/product.ts'
 import { until } from '../support/until.ts'
 
-type Row = { bucket: string; key: string | null; runs: number; failed: number; input_tokens: number } & Record<
-  'output_tokens' | 'cost_usd' | 'p50_ms' | 'p95_ms',
-  number
->
+type Row = {
+  bucket: string
+  key: string | null
+  runs: number
+  failed: number
+  input_tokens: number
+  keys?: (string | null)[]
+} & Record<'output_tokens' | 'cost_usd' | 'p50_ms' | 'p95_ms', number>
 
 const DEFINITION = { model: 'test-model', input_schema: { type: 'object' }, output_schema: { type: 'object' } }
 
@@ -88,6 +92,15 @@ inBothForms('the usage of a tenant', (startProduct, form) => {
       ['c-2', 1],
     ])
     expect(await shown('subject')).to.deep.equal([['anonymous', 9]])
+    const pairs = (await counted('customer,kind', 9)).map(({ keys = [], runs }) => [...keys, runs])
+    expect(pairs, 'D21e').to.deep.equal([
+      [null, 'flow', 1],
+      [null, 'message', 1],
+      [null, 'run', 2],
+      [null, 'step', 2],
+      ['c-1', 'run', 2],
+      ['c-2', 'run', 1],
+    ])
     const [run] = kinds.filter(({ key }) => key === 'run')
     const input = ends.map((data) => Number(data?.['total_input_tokens'])).reduce((all, each) => all + each, 0)
     expect(run?.input_tokens).to.equal(input)

@@ -2,7 +2,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Bench } from '../bench.ts'
 import { Client } from '../client.ts'
 import { startFlowCluster } from '../cluster.ts'
-import { openWorkCounter, perPiece, shownNumbers, totalOf, type Work, workBetween } from '../database-calls.ts'
+import {
+  doAtOnce,
+  openWorkCounter,
+  perPiece,
+  shownNumbers,
+  totalOf,
+  type Work,
+  workBetween,
+} from '../database-calls.ts'
 import { GATEWAY } from '../dialect.ts'
 import type { Figure, Measured } from '../figure.ts'
 import { openFlowService } from '../flow-service.ts'
@@ -109,12 +117,4 @@ async function during(read: () => Promise<Work>, act: Do): Promise<Done> {
   const ms = performance.now() - start
   await sleep(SETTLE_MS)
   return { work: workBetween(before, await read()), ms }
-}
-
-async function doAtOnce(work: Do, { count, atOnce }: { count: number; atOnce: number }): Promise<void> {
-  let left = count
-  const lane = async () => {
-    while (left-- > 0) await work()
-  }
-  await Promise.all(Array.from({ length: atOnce }, lane))
 }

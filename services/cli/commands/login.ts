@@ -35,7 +35,10 @@ async function login(options: LoginOptions, cli: Cli): Promise<void> {
   output.err(`signed in at ${url} as ${plainLine(`${subject} of ${tenant}`)} (profile ${plainLine(name)})\n`)
 }
 
-/** With the issuer that is named, or on a terminal with that of the server's pages. `undefined` where a token is to be given. */
+/**
+ * Signs in with the issuer of `--issuer`, or on a terminal with the one that the server's console uses. `undefined` without either: then a
+ * token has to be given.
+ */
 async function byDevice({ issuer, clientId, audience }: LoginOptions, url: string, { io, output }: Cli) {
   if (issuer !== undefined && clientId === undefined) throw usageError('--issuer needs --client-id')
   const named = issuer !== undefined && clientId !== undefined ? { issuer, clientId, audience } : undefined

@@ -8,7 +8,10 @@ import { sinceOf } from './options.ts'
 
 type Run = Schema<'Run'>
 type LsOptions = ListOptions &
-  Record<'kind' | 'status' | 'code' | 'session' | 'customer' | 'subject' | 'model' | 'since', string>
+  Record<
+    'kind' | 'status' | 'code' | 'session' | 'customer' | 'subject' | 'model' | 'flow' | 'since' | 'search',
+    string
+  >
 
 export function defineLs(command: Command, cli: Cli): void {
   addListOptions(command)
@@ -19,22 +22,16 @@ export function defineLs(command: Command, cli: Cli): void {
     .option('--customer <id>', 'of a customer')
     .option('--subject <name>', 'of a caller')
     .option('-m, --model <model>', 'of a model')
+    .option('--flow <name>', 'of a flow')
+    .option('--search <text>', 'with a text in the title or a name')
     .option('--since <time>', 'since a time, or an age such as 7d, 12h or 30m')
     .action((options: LsOptions) => list(options, cli))
 }
 
 async function list(options: LsOptions, cli: Cli): Promise<void> {
-  const { kind, status, code, session, customer, subject, model, since } = options
-  const query = {
-    kind,
-    status,
-    code,
-    subject,
-    model,
-    session_id: session,
-    customer_id: customer,
-    since: sinceOf(since),
-  }
+  const { kind, status, code, session, customer, subject, model, flow, search, since } = options
+  const filters = { kind, status, code, subject, model, flow, q: search }
+  const query = { ...filters, session_id: session, customer_id: customer, since: sinceOf(since) }
   const { runs } = await cli.engine()
   const found = await runs.list({ ...query, limit: Math.min(options.limit, 100) }).all(options.limit)
   const now = Date.now()

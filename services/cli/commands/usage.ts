@@ -10,10 +10,10 @@ type UsageOptions = ListOptions & { by: string; bucket: string; since: string; u
 
 export function defineUsage(command: Command, cli: Cli): void {
   addListOptions(command)
-    .addOption(
-      new Option('--by <field>', 'what it is divided by')
-        .choices(['model', 'kind', 'flow', 'customer', 'subject'])
-        .default('kind'),
+    .option(
+      '--by <fields>',
+      'model, kind, flow, customer or subject, two of them with a comma, or metadata.NAME',
+      'kind',
     )
     .addOption(new Option('--bucket <size>', 'hours or days').choices(['hour', 'day']).default('day'))
     .option('--since <time>', 'from a time, or an age', '7d')
@@ -26,11 +26,11 @@ async function usage({ by, bucket, since, until, ...options }: UsageOptions, cli
   const rows = await engine.usage({ by, bucket, from: sinceOf(since), to: sinceOf(until) }).all(options.limit)
   const length = bucket === 'day' ? 10 : 16
   printList<Schema<'UsageRow'>>(rows, options, cli, {
-    id: ({ bucket: start, key }) => `${start} ${key ?? ''}`,
+    id: (row) => `${row.bucket} ${nameOf(row)}`,
     nothing: 'nothing was used',
     columns: [
       { title: bucket.toUpperCase(), value: ({ bucket: start }) => start.slice(0, length).replace('T', ' ') },
-      { title: by.toUpperCase(), value: ({ key }) => plainLine(key ?? 'none'), canShrink: true },
+      { title: by.toUpperCase(), value: (row) => plainLine(nameOf(row)), canShrink: true },
       { title: 'RUNS', value: ({ runs }) => String(runs), isNumber: true },
       { title: 'FAILED', value: ({ failed }) => String(failed), isNumber: true },
       { title: 'IN', value: ({ input_tokens: count }) => tokens(count), isNumber: true },
@@ -43,3 +43,5 @@ async function usage({ by, bucket, since, until, ...options }: UsageOptions, cli
     ],
   })
 }
+
+const nameOf = ({ key, keys = [key] }: Schema<'UsageRow'>): string => keys.map((value) => value ?? 'none').join(' ')

@@ -37,8 +37,13 @@ export function transport(): Transport {
 export const get = <T>(path: string, query?: Query, options?: CallOptions): Promise<T> =>
   transport().json<T>('GET', path, { query, ...options })
 
-export const send = <T>(method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<T> =>
-  transport().json<T>(method, path, { body })
+export const send = <T>(method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<T> => {
+  kept().clear()
+  return transport().json<T>(method, path, { body })
+}
+
+/** What lists have last shown, by their places (`list.ts`). What the person changes may be in one of them, so a change empties it. */
+export const kept = ofTab(() => new Map<string, unknown>())
 
 /** How often the tab may read by itself. */
 export const pace = ofTab(() => new Pace())

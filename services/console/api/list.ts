@@ -1,13 +1,16 @@
-import { useSignal } from '@preact/signals'
-import { useMemo } from 'preact/hooks'
+import { useEffect, useMemo } from 'preact/hooks'
 import type { Query } from '../../../shared/client/http/transport.ts'
 import { tellFailure } from '../base/announce.ts'
-import { get } from './engine.ts'
+import { get, kept, pace } from './engine.ts'
 import { type Concerns, LiveResource, type Resource, useResource } from './resource.ts'
 
 /** Entries of the first page, and of those that somebody asks for. */
 const FIRST = 50
 const MORE = 100
+/** What was shown is read again in larger parts, and no further than this. */
+const AGAIN = 200
+const MOST_AGAIN = 1_000
+const MOST_KEPT = 20
 
 export type Listing = {
   path: string
@@ -15,6 +18,8 @@ export type Listing = {
   field: string
   query?: Query
   concerns?: Concerns
+  /** Whoever comes back to the page sees at once what was last read, while it is read again. Only for rows without actions: those could be out of date. */
+  isKept?: boolean
 }
 
 type Pages<Item> = { items: readonly Item[]; next: string | undefined; isIncomplete: boolean }
@@ -22,38 +27,61 @@ type Pages<Item> = { items: readonly Item[]; next: string | undefined; isIncompl
 export type List<Item> = Resource<Pages<Item>> & { more(): Promise<void> }
 
 /** A list of the API, page by page. With more than one page shown, events no longer change it below the reader's eyes. */
-export function useList<Item>({ path, field, query = {}, concerns }: Listing): List<Item> {
-  const key = `${path}?${JSON.stringify(query)}`
-  const hasMore = useSignal(false)
-  useMemo(() => (hasMore.value = false), [key])
-  const read = async (cursor?: string): Promise<Pages<Item>> => {
-    const answer = await get<Record<string, unknown>>(path, {
-      limit: cursor === undefined ? FIRST : MORE,
-      ...query,
-      cursor,
-    })
+export function useList<Item>({ path, field, query = {}, concerns, isKept = false }: Listing): List<Item> {
+  const read = async (limit: number, cursor?: string): Promise<Pages<Item>> => {
+    const answer = await get<Record<string, unknown>>(path, { limit, ...query, cursor })
     const next = (answer['next_cursor'] as string | null) ?? undefined
     return { items: answer[field] as Item[], next, isIncomplete: answer['incomplete'] === true }
   }
-  const resource = useResource(
-    key,
-    () => read(),
-    (event) => !hasMore.peek() && (concerns?.(event) ?? false),
+  const shown = (): readonly Item[] => resource.state.peek().data?.items ?? []
+  const isLong = () => shown().length > Number(query['limit'] ?? FIRST)
+  const resource: LiveResource<Pages<Item>> = useResource(
+    `${path}?${JSON.stringify(query)}`,
+    () => readAgain(read, shown().length),
+    (event) => !isLong() && (concerns?.(event) ?? false),
   )
-  return {
-    state: resource.state,
-    reload: resource.reload,
-    more: () => addPage(resource, read, () => (hasMore.value = true)),
-  }
+  useKept(resource.state, isKept ? path : undefined)
+  return { state: resource.state, reload: resource.reload, more: () => addPage(resource, read) }
 }
 
-async function addPage<Item>(
-  resource: LiveResource<Pages<Item>>,
-  read: (cursor?: string) => Promise<Pages<Item>>,
-  onMore: () => void,
-): Promise<void> {
+type Read<Item> = (limit: number, cursor?: string) => Promise<Pages<Item>>
+
+/** Reads the first page, and as many more as there are entries shown. */
+async function readAgain<Item>(read: Read<Item>, count: number): Promise<Pages<Item>> {
+  let all = await read(FIRST)
+  while (all.next !== undefined && all.items.length < Math.min(count, MOST_AGAIN)) {
+    pace().more()
+    all = joined(all, await read(AGAIN, all.next))
+  }
+  return all
+}
+
+const joined = <Item>(all: Pages<Item>, page: Pages<Item>): Pages<Item> => ({
+  ...page,
+  items: [...all.items, ...page.items],
+})
+
+async function addPage<Item>(resource: LiveResource<Pages<Item>>, read: Read<Item>): Promise<void> {
   const { data } = resource.state.peek()
   if (data?.next === undefined) return
-  onMore()
-  await read(data.next).then((page) => resource.set({ ...page, items: [...data.items, ...page.items] }), tellFailure)
+  await read(MORE, data.next).then((page) => resource.set(joined(data, page)), tellFailure)
+}
+
+/** Keeps what the list of a path shows when one leaves the page, and shows it when one comes back to this address. */
+export function useKept<T>(state: Resource<T>['state'], path: string | undefined): void {
+  const place = path === undefined ? undefined : `${location.pathname}${location.search} ${path}`
+  useMemo(() => {
+    const data = place === undefined ? undefined : kept().get(place)
+    if (data !== undefined) state.value = { data: data as T, error: undefined, isLoading: true }
+  }, [state])
+  useEffect(() => {
+    const all = kept()
+    return () => {
+      const { data } = state.peek()
+      if (place === undefined || data === undefined) return
+      all.delete(place)
+      all.set(place, data)
+      if (all.size > MOST_KEPT) all.delete(all.keys().next().value ?? '')
+    }
+  }, [state, place])
 }

@@ -27,4 +27,9 @@ export class Pace {
     this.#turns--
     return 0
   }
+
+  /** Counts one more request of a reading that has its turn. */
+  more(): void {
+    this.#turns--
+  }
 }

@@ -27,7 +27,7 @@ export function navigate(href: string, { replace = false } = {}): void {
   if (replace) history.replaceState(history.state, '', href)
   else {
     keepScroll()
-    history.pushState(null, '', href)
+    history.pushState({ from: path }, '', href)
   }
   place().value = read()
   if (!replace && place().peek().path !== path) scrollToTop()
@@ -52,12 +52,16 @@ export function watchAddress(): void {
     const url = new URL(link.getAttribute('href') ?? '', location.href) // A link of an SVG has no address as text otherwise.
     if (url.hash !== '' || !isHere(url)) return
     event.preventDefault()
-    navigate(url.href)
+    if (link.classList.contains('back-link') && isFrom(url)) history.back()
+    else navigate(url.href)
   })
 }
 
 const isPlainClick = (event: MouseEvent) =>
   event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey && !event.defaultPrevented
+
+/** Whether one came to the page from this one: going back shows it as it was left, with its filters and its scroll. */
+const isFrom = ({ href }: URL) => (history.state as { from?: string } | null)?.from === pathOf(href)
 
 const isHere = ({ origin, pathname }: URL) =>
   origin === location.origin && (pathname === ROOT || pathname.startsWith(`${ROOT}/`)) && !pathname.endsWith('.json')

@@ -17,7 +17,7 @@ export function watchScroll(): void {
 
 export function keepScroll(): void {
   if (waiting().observer) return // It is not yet where it shall be.
-  history.replaceState({ top: scrolled()?.scrollTop ?? 0 }, '')
+  history.replaceState({ ...history.state, top: scrolled()?.scrollTop ?? 0 }, '')
 }
 
 export function scrollToTop(): void {

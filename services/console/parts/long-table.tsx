@@ -5,8 +5,9 @@ import { useWindow } from './window.ts'
 import './long-table.css'
 
 type LongTableProps<Item> = {
-  /** Names the widths of its columns: `--columns` of this class. */
+  /** Names the widths of its columns: `--columns` of this class, unless they are given. */
   look: string
+  columns?: string | undefined
   head: ComponentChildren
   items: readonly Item[]
   /** Gives the same row for the same item, always: what was drawn is not drawn again. The row says its number to those who do not see it. */
@@ -20,13 +21,19 @@ const ROW_PX = 41
  * A table of thousands of rows. They stand in blocks, of which those near the screen are drawn only; each row is a grid, as a table without
  * fixed columns has to be laid out as a whole. The roles are named since a grid would take them away.
  */
-export function LongTable<Item>({ look, head, items, row }: LongTableProps<Item>) {
+export function LongTable<Item>({ look, columns, head, items, row }: LongTableProps<Item>) {
   const table = useRef<HTMLTableElement>(null)
   const blocks = useBlocks(items)
   const parts = useWindow(table, blocks.length, ROWS * ROW_PX)
   return (
     <div class="card table-wrap">
-      <table class={`table cards long ${look}`} role="table" aria-rowcount={items.length + 1} ref={table}>
+      <table
+        class={`table cards long ${look}`}
+        role="table"
+        aria-rowcount={items.length + 1}
+        style={columns === undefined ? {} : { '--columns': columns }}
+        ref={table}
+      >
         <thead role="rowgroup">
           <tr role="row" aria-rowindex={1}>
             {head}

@@ -1,6 +1,6 @@
 import { calculatePKCECodeChallenge, generateRandomCodeVerifier, generateRandomState } from 'oauth4webapi'
+import { keep, kept } from '../base/browser-store.ts'
 import { isObject } from '../base/json-value.ts'
-import { keep, kept } from './browser-store.ts'
 import type { OidcSignIn } from './config.ts'
 import type { Tokens } from './held-tokens.ts'
 import { audienceOf, discover, exchange } from './issuer.ts'

@@ -1,11 +1,13 @@
 import type { Request, RequestHandler } from 'express'
 import type { Broker } from '../../../shared/cluster/commands/broker.ts'
 import { RUN_STATUSES, type RunFilter, type RunSearch } from '../../../shared/cluster/commands/runs.ts'
+import { invalidRequest } from '../../../shared/kernel/errors.ts'
 import { RUN_ERROR_CODES } from '../../../shared/kernel/events.ts'
 import { readTime } from '../../../shared/kernel/time.ts'
 import type { RouteTable } from '../../http/routes.ts'
 import { tenantOf } from '../middleware/auth.ts'
 import {
+  FLOW,
   lastEventId,
   oneOf,
   pageRequestOf,
@@ -55,6 +57,8 @@ const textOf = (chars: number): ValueForm => ({
 const STATUS = oneOf(RUN_STATUSES)
 
 const KIND = oneOf(['run', 'message', 'flow', 'plan', 'step'])
+const FLOW_NAME: ValueForm = { ...FLOW, wanted: 'the name of a flow: 1 to 64 of the characters a-z 0-9 _ -' }
+const TEXT: ValueForm = { pattern: /^[^]{1,200}$/u, wanted: 'a text of 1 to 200 characters' }
 const CODE = oneOf(['ok', 'plan_failed', ...RUN_ERROR_CODES])
 
 function filterOf(req: Request): RunFilter & RunSearch {
@@ -66,9 +70,13 @@ function filterOf(req: Request): RunFilter & RunSearch {
     customer_id: queryValue(req, 'customer_id', textOf(128)),
     subject: queryValue(req, 'subject', textOf(256)),
     model: queryValue(req, 'model', textOf(256)),
+    flow: queryValue(req, 'flow', FLOW_NAME),
     since: timeOf(req, 'since'),
     until: timeOf(req, 'until'),
     min_cost: queryNumber(req, 'min_cost', [0, 1e9]),
+    min_ms: queryNumber(req, 'min_ms', [0, 1e9]),
+    max_ms: queryNumber(req, 'max_ms', [0, 1e9]),
+    q: queryValue(req, 'q', TEXT),
     metadata: metadataOf(req),
   }
   const given = Object.entries(search).filter(([, value]) => value !== undefined)
@@ -76,11 +84,17 @@ function filterOf(req: Request): RunFilter & RunSearch {
 }
 
 const METADATA = 'metadata.'
+const METADATA_NAME = /^[A-Za-z0-9_-]{1,64}$/
 
 /** The pairs of `metadata.NAME=VALUE`. */
 function metadataOf(req: Request): RunSearch['metadata'] {
-  const names = Object.keys(req.query).filter((name) => name.startsWith(METADATA))
-  const pairs = names.map((name) => [name.slice(METADATA.length), queryValue(req, name, textOf(512))])
+  const given = Object.keys(req.query).filter((name) => name.startsWith(METADATA))
+  const pairs = given.map((param) => {
+    const name = param.slice(METADATA.length)
+    const wanted = 'the name of a pair behind metadata. has 1 to 64 letters, digits, _ and -'
+    if (!METADATA_NAME.test(name)) throw invalidRequest(wanted, { param: `/${param}` })
+    return [name, queryValue(req, param, textOf(512))]
+  })
   return pairs.length > 0 ? Object.fromEntries(pairs) : undefined
 }
 

@@ -16,7 +16,7 @@ import {
 import { listOf } from '../../../shared/kernel/text.ts'
 import { type Admission, startOf } from '../../../shared/tenancy/limits/admission.ts'
 import type { ModelSource } from '../../../shared/work/runs/models.ts'
-import { aboutRequest } from '../../../shared/work/runs/records/record.ts'
+import { aboutStart } from '../../../shared/work/runs/records/record.ts'
 import type { Run, RunExecutor } from '../../../shared/work/runs/run.ts'
 import type { EarlierEvents, RunIdentity } from '../../../shared/work/runs/run-identity.ts'
 import type { Runs } from '../../../shared/work/runs/runs.ts'
@@ -76,7 +76,7 @@ export function adoptRun(session: Session, waiting: WaitingMessage, { runs, asks
   const sessionId = isOneShotSession(id) ? undefined : id
   const run = runs.adopt({
     ...{ id: runId, tenant, sessionId, workspace, startedAt: new Date(startedAt), needsNoReader, isHeld: !isConfirmed },
-    ...{ about: aboutRequest(message), wait },
+    ...{ about: aboutStart(message), wait },
     ...(earlier && { earlier: eventsOf(earlier, asks) }),
   })
   run.steering.restore({ steers, turns: earlier?.state.steered ?? [] })

@@ -5,7 +5,7 @@ type Format = {
   version: string
   /** A path to which the version is not added. */
   isWhole: RegExp
-  /** The path behind the base in the address of a model call. */
+  /** The path that a model call adds to the base. It is removed where the whole address of a call was given. */
   endpoint: RegExp
 }
 

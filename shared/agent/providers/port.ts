@@ -55,7 +55,7 @@ export type ModelRequest = {
   caller?: Caller | undefined
   /** Called with what the head of an answer tells of the limits of the account. */
   onTold?: ((told: ToldLimits) => void) | undefined
-  /** Called when the request is sent, which is behind its turn. Providers whose calls have no turns never call it. */
+  /** Called when the call has had its turn and its request is sent. Providers whose calls have no turns never call it. */
   onSent?: (() => void) | undefined
   /** Another model takes over: the call waits no longer than this for its turn. */
   maxWaitMs?: number | undefined

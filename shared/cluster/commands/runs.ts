@@ -40,6 +40,7 @@ export type RunSearch = {
   customer_id?: string
   subject?: string
   model?: string
+  flow?: string
   /** Each of these pairs. */
   metadata?: Readonly<Record<string, string>>
   /** The earliest start. */
@@ -48,4 +49,9 @@ export type RunSearch = {
   until?: string
   /** The least US dollars. */
   min_cost?: number
+  /** Of runs that have ended: the least and the longest time from start to end. */
+  min_ms?: number
+  max_ms?: number
+  /** A text in one of the names, whatever its case. */
+  q?: string
 }

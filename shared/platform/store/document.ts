@@ -9,7 +9,7 @@ const NAME = /^[a-z][a-z0-9_]{0,62}$/
 /** Columns and fields that the adapters add to those of a document. */
 const RESERVED = new Set(['tenant', 'doc', 'version', 'expires_at', 'body', 'rowid', 'oid'])
 
-/** Those of each declaration, which is asked for them with every document. */
+/** The indexed fields of each collection, kept because every document is checked for them. */
 const INDEXED = new WeakMap<CollectionSpec, readonly string[]>()
 
 /** Every field that a collection looks up, filters or orders by. */

@@ -14,8 +14,9 @@ import {
   type Spent,
 } from './port.ts'
 
-/** What is held beyond the calls at work, in calls: the next ones begin without a request to the holds. */
+/** What is held beyond the calls at work, in calls: the next ones begin without a request to the holds. Of a busy budget, the calls of so long. */
 const RESERVED_CALLS = 8
+const RESERVED_SECS = 3
 
 /** What this process holds back of one budget: for its calls at work, for what it has not told yet, and for calls to come. */
 export class Hold {
@@ -29,6 +30,9 @@ export class Hold {
   #spent = NOTHING_SPENT
   #told = { spent: NOTHING_SPENT, at: 0 }
   #isUsed = true
+  /** Calls that have begun since it was looked at, and in the second before, of which half counts on. */
+  #begun = 0
+  #perSec = 0
 
   constructor(standing: Standing) {
     this.#standing = standing
@@ -51,7 +55,8 @@ export class Hold {
     this.#isUsed ||= most.tokens > 0
     const next = addHeld(this.#atWork, heldBy(most, standing))
     const { tokens, costUsd } = most
-    const more = { tokens: tokens * RESERVED_CALLS, costUsd: costUsd * RESERVED_CALLS, calls: 0 }
+    const count = Math.max(RESERVED_CALLS, RESERVED_SECS * Math.max(this.#begun, this.#perSec))
+    const more = { tokens: tokens * count, costUsd: costUsd * count, calls: 0 }
     const { name, known, limit } = standing
     this.#request = {
       ...{ name, id: this.#id, known, limit, own: { now: this.#spent, told: this.#told.spent } },
@@ -70,6 +75,7 @@ export class Hold {
 
   begin(most: Held): void {
     this.#isUsed = true
+    this.#begun++
     this.#atWork = addHeld(this.#atWork, most)
     this.#mostAtWork = Math.max(this.#mostAtWork, this.#atWork.calls)
   }
@@ -79,10 +85,13 @@ export class Hold {
     this.#spent = addSpent(this.#spent, spent)
   }
 
-  /** Whether it holds what no call has needed since the question before, or has not told for long. */
+  /** Whether it holds what no call has needed since the question before, a second ago, or more than calls need that have become few, or has not told for long. */
   isDue(): boolean {
+    const areFew = this.#begun < this.#perSec / 4
+    this.#perSec = Math.max(this.#begun, this.#perSec / 2)
+    this.#begun = 0
     const isOld = performance.now() - this.#told.at > HOLD_MS / 3
-    const isDue = isOld || !this.#isUsed || this.#held.calls > this.#mostAtWork
+    const isDue = isOld || areFew || !this.#isUsed || this.#held.calls > this.#mostAtWork
     this.#isUsed = false
     this.#mostAtWork = this.#atWork.calls
     return isDue

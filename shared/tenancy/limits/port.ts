@@ -110,7 +110,7 @@ export type HoldRequest = {
   name: string
   /** Of the hold, among those of all processes. */
   id: string
-  /** What the holder has spent: now, and when it was last answered. */
+  /** What the holder has spent by now, and what it had spent when the store last answered. */
   own: { now: Spent; told: Spent }
   /** What the whole period is known to have cost at least, for a store that has lost its count. */
   known: Spent

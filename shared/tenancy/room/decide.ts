@@ -38,8 +38,9 @@ export type Room = {
 const MINUTE_MS = 60_000
 /** Paced calls may be behind by so much of a minute's limit at once. */
 const BURST = 1 / 12
-/** The part of a minute that is kept for interactive calls. */
+/** The part of a minute that is kept for interactive calls, and becomes less in its last seconds where the room is whole again at its end. */
 const KEPT = 0.03
+const KEPT_MS = 10_000
 /** Calls larger than this part of a limit are sent for the provider to judge. */
 const MOST = 0.9
 /** A process that did not ask for so long waits for nothing, and after the longer time has nothing at work. */
@@ -49,7 +50,7 @@ const HOLD_MS = 30_000
 const GROWTH = 1.1
 const GUESS_MS = 600_000
 const EVIDENCE = 100
-/** Processes that wait take turns, and differ by no more than the tokens of so long. */
+/** Processes that wait take turns, and differ by no more than the tokens of so long, divided by the weights of all. */
 const TURN_MS = 1_000
 const LOOK_MS = 50
 const PLACE_MS = 250
@@ -81,7 +82,7 @@ export function decide(room: Room, request: RoomRequest, now: number): RoomAnswe
   const isAsked = next[1] > 0
   const retryMs = isAsked ? retryIn(room, request, { member, waiting, places, now }) : 0
   const isGranted = isAsked && retryMs === 0
-  const share = member.weight / waiting.reduce((sum, { weight }) => sum + weight, Math.max(member.weight, 1))
+  const share = member.weight / weightOf(member, waiting)
   const granted = room.pools.map((pool, at) => (isGranted ? give(pool, request, { at, share, now }) : 0))
   if (isGranted) {
     room.isProbe = false
@@ -199,21 +200,28 @@ function retryIn(room: Room, request: RoomRequest, { member, waiting, places, no
   if (places + atWork > caps.concurrent) return PLACE_MS
   if (room.isProbe) return 0
   const waits = room.pools.map((pool, at) => fitsIn(pool, { amount: next[at] ?? 0, isFirst, now }))
-  const turn = (room.pools[0].counted / MINUTE_MS) * TURN_MS
+  const turn = ((room.pools[0].counted / MINUTE_MS) * TURN_MS) / weightOf(member, waiting)
   const isAhead = !isFirst && turn > 0 && waiting.some(({ served }) => served < member.served - turn)
   return Math.max(...waits, isAhead ? LOOK_MS : 0)
 }
+
+/** Of all processes that wait. */
+const weightOf = ({ weight: own }: Member, waiting: readonly Member[]): number =>
+  waiting.reduce((sum, { weight }) => sum + weight, Math.max(own, 1))
 
 type Wanted = { amount: number; isFirst: boolean; now: number }
 
 function fitsIn(pool: Pool, { amount, isFirst, now }: Wanted): number {
   const { counted, room, pace, wholeAt } = pool
   if (counted === 0) return 0
-  const lacks = Math.min(amount, MOST * counted) + (isFirst ? 0 : KEPT * counted) - room
+  const lacks = Math.min(amount, MOST * counted) + (isFirst ? 0 : keptOf(pool, now)) - room
   const later = wholeAt > 0 ? wholeAt - now : lacks / (counted / MINUTE_MS)
   const roomMs = lacks > 0 ? later : 0
   return Math.max(roomMs, isFirst || pace > 0 ? 0 : (1 - pace) / pacePerMs(pool, now))
 }
+
+const keptOf = ({ counted, wholeAt }: Pool, now: number): number =>
+  KEPT * counted * (wholeAt === 0 ? 1 : Math.min(1, Math.max(0, wholeAt - now) / KEPT_MS))
 
 type Giving = { at: number; share: number; now: number }
 
@@ -221,7 +229,7 @@ type Giving = { at: number; share: number; now: number }
 function give(pool: Pool, { next, want }: RoomRequest, { at, share, now }: Giving): number {
   const { counted, room, pace, wholeAt } = pool
   if (counted === 0) return next[at] ?? 0
-  const spare = Math.min(pace * share, (room - KEPT * counted) / 4)
+  const spare = Math.min(pace * share, (room - keptOf(pool, now)) / 4)
   const given = Math.max(next[at] ?? 0, Math.floor(Math.min(want[at] ?? 0, spare)))
   if (wholeAt === 0 && (pool.limit === 0 || counted < pool.limit)) pool.wholeAt = now + MINUTE_MS
   take(pool, given)

@@ -126,9 +126,12 @@ const ASK: Script = {
   local member = {seen = now, places = ask.atWork, waiting = ask.waiting, weight = ask.weight, served = served}
   room.members[ask.process] = member
 
+  local function keptOf(p)
+    return KEPT * p.counted * (p.wholeAt == 0 and 1 or math.min(1, math.max(0, p.wholeAt - now) / 10000))
+  end
   local function fitsIn(p, amount)
     if p.counted == 0 then return 0 end
-    local lacks = math.min(amount, MOST * p.counted) + (ask.isFirst and 0 or KEPT * p.counted) - p.room
+    local lacks = math.min(amount, MOST * p.counted) + (ask.isFirst and 0 or keptOf(p)) - p.room
     local later = p.wholeAt > 0 and p.wholeAt - now or lacks / (p.counted / MINUTE)
     local paceMs = (ask.isFirst or p.pace > 0) and 0 or (1 - p.pace) / paceOf(p)
     return math.max(lacks > 0 and later or 0, paceMs)
@@ -137,7 +140,7 @@ const ASK: Script = {
     if room.closedUntil > now then return room.closedUntil - now end
     if ask.concurrent > 0 and places + ask.atWork > ask.concurrent then return 250 end
     if room.isProbe then return 0 end
-    local turn = room.pools[1].counted / MINUTE * 1000
+    local turn = room.pools[1].counted / MINUTE * 1000 / (weights + math.max(ask.weight, 1))
     local ms = math.max(fitsIn(room.pools[1], ask.next[1]), fitsIn(room.pools[2], ask.next[2]))
     for _, each in ipairs(waiting) do
       if not ask.isFirst and turn > 0 and each.served < member.served - turn then ms = math.max(ms, 50) end
@@ -147,7 +150,7 @@ const ASK: Script = {
   local share = ask.weight / (weights + math.max(ask.weight, 1))
   local function give(p, i)
     if p.counted == 0 then return ask.next[i] end
-    local spare = math.min(p.pace * share, (p.room - KEPT * p.counted) / 4)
+    local spare = math.min(p.pace * share, (p.room - keptOf(p)) / 4)
     local given = math.max(ask.next[i], math.floor(math.min(ask.want[i], spare)))
     if p.wholeAt == 0 and (p.limit == 0 or p.counted < p.limit) then p.wholeAt = now + MINUTE end
     take(p, given)

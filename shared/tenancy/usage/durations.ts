@@ -1,4 +1,4 @@
-/** How many durations fall into each class, by the number of the class. Classes without any are missing. */
+/** How many durations fall into each class, by the number of the class. Classes without durations are left out. */
 export type Durations = ReadonlyMap<number, number>
 
 /** Four classes to a doubling: the edges of a class are 19 % apart. */
@@ -23,6 +23,10 @@ export function quantile(durations: Durations, q: number): number | null {
   }
   return null
 }
+
+/** The classes by their upper edges, in whole milliseconds: those of several rows can be added up. */
+export const classesOf = (durations: Durations): { up_to_ms: number; runs: number }[] =>
+  [...durations].sort(([a], [b]) => a - b).map(([index, runs]) => ({ up_to_ms: Math.round(upperEdge(index)), runs }))
 
 const upperEdge = (index: number) => 2 ** (index / CLASSES_PER_DOUBLING)
 

@@ -2,8 +2,12 @@ import type { TenantRange } from '../../cluster/commands/tenant-loads.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { Durations } from './durations.ts'
 
-/** The dimensions by which usage is divided, one at a time (D21). */
-export const DIMENSIONS = ['model', 'kind', 'flow', 'customer', 'subject', 'metadata'] as const
+/** The dimensions of which a run has one value at most. */
+export const CROSSED = ['model', 'kind', 'flow', 'customer', 'subject'] as const
+export type Crossed = (typeof CROSSED)[number]
+
+/** What rows are kept for (D21): one dimension, or `crossed`, which has a row for each combination of values of `CROSSED`. */
+export const DIMENSIONS = [...CROSSED, 'metadata', 'crossed'] as const
 export type Dimension = (typeof DIMENSIONS)[number]
 
 /** A pair of a run's metadata as the key of a row. No name of one contains the sign. */
@@ -13,7 +17,7 @@ export const BUCKETS = ['hour', 'day'] as const
 export type Bucket = (typeof BUCKETS)[number]
 
 /** The usage of a run that has ended. A dimension that it has no value in is missing. */
-export type RunUsage = { readonly [dimension in Exclude<Dimension, 'metadata'>]?: string | undefined } & {
+export type RunUsage = { readonly [dimension in Crossed]?: string | undefined } & {
   /** Each pair as `pairOf` writes it. */
   metadata?: readonly string[]
   hasFailed: boolean

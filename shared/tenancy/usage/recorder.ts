@@ -1,8 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import type { Log } from '../../kernel/log.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
+import { truncate } from '../../kernel/text.ts'
+import { crossedKey } from './crossed.ts'
 import {
   BUCKETS,
+  CROSSED,
   DIMENSIONS,
   type Dimension,
   NO_KEY,
@@ -134,8 +137,13 @@ export class UsageRecorder {
   }
 }
 
-const keysOf = (usage: RunUsage, by: Dimension): readonly string[] =>
-  by === 'metadata' ? (usage.metadata ?? []) : [usage[by] ?? NO_KEY]
+function keysOf(usage: RunUsage, by: Dimension): readonly string[] {
+  if (by === 'metadata') return (usage.metadata ?? []).map(cut)
+  return [by === 'crossed' ? crossedKey(CROSSED.map((each) => cut(usage[each] ?? NO_KEY))) : cut(usage[by] ?? NO_KEY)]
+}
+
+/** Longer values are cut, which some names of models may be. */
+const cut = (value: string): string => truncate(value, 256)
 
 const isAdded = (result: PromiseSettledResult<boolean> | undefined): boolean =>
   result?.status === 'fulfilled' && result.value
@@ -147,6 +155,7 @@ const noRows = (): Waiting['rows'] => ({
   customer: new Map(),
   subject: new Map(),
   metadata: new Map(),
+  crossed: new Map(),
 })
 
 function daysOf(hours: readonly Waiting[]): Waiting[] {

@@ -3,13 +3,26 @@ import { invalidRequest } from '../../kernel/errors.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import { DAY_MS, readTime } from '../../kernel/time.ts'
 import type { ApiType } from '../../platform/api/api-type.ts'
-import { quantile } from './durations.ts'
-import { type Bucket, type Dimension, NO_KEY, pairOf, type UsageRows, type UsageStore, type UsageSums } from './port.ts'
+import { divide, valuesOf } from './crossed.ts'
+import { classesOf, quantile } from './durations.ts'
+import {
+  type Bucket,
+  type Crossed,
+  type Dimension,
+  NO_KEY,
+  pairOf,
+  type UsageRange,
+  type UsageRows,
+  type UsageStore,
+  type UsageSums,
+} from './port.ts'
 import { addInto, type OwnRows } from './sums.ts'
 
 /** `from` and `to` are times in ISO 8601. */
 export type UsageQuery = {
-  by: Dimension
+  by: Exclude<Dimension, 'crossed'>
+  /** A second dimension by which the rows are divided, where `by` is one of these as well. */
+  and?: Crossed | undefined
   /** The name of the pairs that are shown, where it is by `metadata`. */
   name?: string | undefined
   bucket: Bucket
@@ -19,6 +32,9 @@ export type UsageQuery = {
   cursor?: string | undefined
 }
 
+type Place = { start: string; rows: UsageRows }
+type Row = Position & { sums: UsageSums }
+type Division = Pick<UsageQuery, 'by' | 'and' | 'name'>
 type UsageRow = ApiType<'UsageRow'>
 export type UsagePage = ApiType<'UsageResponse'>
 export type FlowFigures = ApiType<'FlowFigures'>
@@ -42,21 +58,33 @@ export class UsageReport {
   }
 
   /** Oldest first. Throws `invalid_request` for an invalid cursor or time. */
-  async page(tenant: TenantId, { by, name, bucket, limit, cursor, ...times }: UsageQuery): Promise<UsagePage> {
+  async page(tenant: TenantId, { by, and, name, bucket, limit, cursor, ...times }: UsageQuery): Promise<UsagePage> {
     const { from, until } = this.#rangeOf(bucket, times)
     const last = cursor === undefined ? undefined : readCursor(cursor)
-    const rows: UsageRow[] = []
+    const rows: Row[] = []
     let start = last === undefined || last.start < from ? from : last.start
     while (rows.length <= limit && start <= until) {
-      const found = await this.#store.read(tenant, { by, bucket, from: start, until, limit: READ_AT_ONCE })
-      for (const { start: at, rows: all } of found)
-        rows.push(...shownRows({ start: at, rows: name === undefined ? all : ofName(name, all) }, last))
+      const range = { bucket, from: start, until, limit: READ_AT_ONCE }
+      const found = await this.#read(tenant, range, { by, and, name })
+      for (const place of found) rows.push(...sorted(place, last))
       const end = found.length === READ_AT_ONCE ? found.at(-1) : undefined
       if (!end) break
       start = at(Date.parse(end.start) + BUCKET_MS[bucket])
     }
-    const { page, next_cursor } = toPage(rows, limit, (row) => [row.bucket, row.key ?? NO_KEY])
-    return { rows: page, next_cursor }
+    const { page, next_cursor } = toPage(rows, limit, (row) => [row.start, row.key])
+    return { rows: page.map((row) => shown(row, and !== undefined)), next_cursor }
+  }
+
+  /** The hours or days of a range, with the rows that are wanted. */
+  async #read(tenant: TenantId, range: Omit<UsageRange, 'by'>, { by, and, name }: Division): Promise<Place[]> {
+    const found = await this.#store.read(tenant, { by, ...range })
+    if (name !== undefined) return found.map(({ start, rows }) => ({ start, rows: ofName(name, rows) }))
+    if (and === undefined) return found
+    const last = found.at(-1)?.start ?? range.from
+    const crossed = await this.#store.read(tenant, { ...range, by: 'crossed', until: last })
+    const combinations = new Map(crossed.map(({ start, rows }) => [start, rows]))
+    const pair = { by: by as Crossed, and }
+    return found.map(({ start, rows }) => ({ start, rows: divide(rows, combinations.get(start) ?? new Map(), pair) }))
   }
 
   /** What the runs of a flow have come to lately, for every flow by its name (D22.3). */
@@ -112,19 +140,24 @@ function readCursor(cursor: string): Position {
   return { start, key }
 }
 
-/** Those behind the last row that the client has. */
-function shownRows({ start, rows }: { start: string; rows: UsageRows }, last: Position | undefined): UsageRow[] {
+/** The rows of an hour or day by their keys, those behind the last one that the client has. */
+function sorted({ start, rows }: Place, last: Position | undefined): Row[] {
   const after = last?.start === start ? last.key : undefined
   return [...rows]
     .filter(([key]) => after === undefined || key > after)
     .sort(([one], [other]) => (one < other ? -1 : 1))
-    .map(([key, sums]) => shown(start, key, sums))
+    .map(([key, sums]) => ({ start, key, sums }))
 }
 
-const shown = (bucket: string, key: string, { durations, ...sums }: UsageSums): UsageRow => ({
-  bucket,
-  key: key === NO_KEY ? null : key,
-  ...sums,
-  p50_ms: quantile(durations, 0.5) ?? 0,
-  p95_ms: quantile(durations, 0.95) ?? 0,
-})
+function shown({ start, key, sums: { durations, ...sums } }: Row, isPair: boolean): UsageRow {
+  const keys = (isPair ? (valuesOf(key) ?? []) : [key]).map((value) => (value === NO_KEY ? null : value))
+  return {
+    bucket: start,
+    key: keys[0] ?? null,
+    ...(isPair && { keys }),
+    ...sums,
+    p50_ms: quantile(durations, 0.5) ?? 0,
+    p95_ms: quantile(durations, 0.95) ?? 0,
+    durations: classesOf(durations),
+  }
+}

@@ -1,11 +1,8 @@
-import { truncate } from '../../kernel/text.ts'
 import { durationClass } from './durations.ts'
 import type { RunUsage, UsageRows, UsageSums } from './port.ts'
 
 /** The key of the values that were not among the first ones of their hour or day. */
-const OTHER = 'other'
-/** Longer values are cut, which some names of models may be. */
-const MAX_KEY_CHARS = 256
+export const OTHER = 'other'
 
 /** When the day of a time begins; both are in ISO 8601, in UTC. */
 export const dayOf = (time: string): string => `${time.slice(0, 10)}T00:00:00.000Z`
@@ -23,7 +20,7 @@ export const sumsOf = ({ hasFailed, isInvalid, ms, ...used }: RunUsage): UsageSu
   durations: new Map([[durationClass(ms), 1]]),
 })
 
-type OwnSums = Omit<UsageSums, 'durations'> & { durations: Map<number, number> }
+export type OwnSums = Omit<UsageSums, 'durations'> & { durations: Map<number, number> }
 /** Rows that one place adds to. */
 export type OwnRows = Map<string, OwnSums>
 
@@ -41,14 +38,13 @@ export function addInto(all: OwnRows, added: UsageRows, maxKeys: number): void {
 
 /** The same with a single row. */
 export function addRow(all: OwnRows, [value, sums]: readonly [string, UsageSums], maxKeys: number): void {
-  const name = truncate(value, MAX_KEY_CHARS)
-  const key = all.has(name) || all.size < maxKeys ? name : OTHER
+  const key = all.has(value) || all.size < maxKeys ? value : OTHER
   const known = all.get(key)
   if (known) addSums(known, sums)
   else all.set(key, copyOf(sums))
 }
 
-const copyOf = (sums: UsageSums): OwnSums => ({ ...sums, durations: new Map(sums.durations) })
+export const copyOf = (sums: UsageSums): OwnSums => ({ ...sums, durations: new Map(sums.durations) })
 
 function addSums(sums: OwnSums, other: UsageSums): void {
   for (const field of SUMMED) sums[field] = capped(sums[field] + other[field])
@@ -56,7 +52,7 @@ function addSums(sums: OwnSums, other: UsageSums): void {
     sums.durations.set(index, capped((sums.durations.get(index) ?? 0) + count))
 }
 
-const SUMMED = [
+export const SUMMED = [
   ...(['runs', 'failed', 'invalid', 'input_tokens', 'cache_read_tokens'] as const),
   ...(['cache_write_tokens', 'output_tokens', 'cost_usd'] as const),
 ]

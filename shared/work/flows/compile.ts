@@ -81,7 +81,7 @@ function findSubAgentProblems(agents: readonly SubAgentDefinition[]): FlowProble
 /** The problems of the schemas, and the paths to which templates may refer: in the input, and in the output of each sub-agent in order. */
 type SchemaReport = { problems: FlowProblem[]; input: SchemaPaths; outputs: readonly SchemaPaths[] }
 
-/** Every reference into a schema that cannot be used, or was not checked, is taken for right. */
+/** For a schema that cannot be used or was not checked: every reference into it is accepted. */
 const ANY_PATH: SchemaPaths = { describesObject: true, has: () => true }
 
 async function readSchemas(

@@ -1,6 +1,7 @@
 import type { AttachedFile } from '../../kernel/attachment.ts'
 import { type RunErrorCode, type RunEvent, type RunTotals } from '../../kernel/events.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
+import type { ApiType } from '../../platform/api/api-type.ts'
 import type { StartWait } from '../../tenancy/limits/start-lines.ts'
 
 /** Reason for ending a run from outside; also the code of its terminal event (D4.8). */
@@ -45,6 +46,9 @@ export type EarlierEvents = {
   end?: () => Promise<readonly RunEvent[]>
 }
 
+/** The part of a request by which its run can be begun again (D20.6). */
+export type KeptRequest = ApiType<'KeptRequest'>
+
 export type RunKind = 'run' | 'message' | 'flow' | 'plan'
 /** Facts that are recorded of a run besides its own fields. */
 export type RunAbout = {
@@ -59,4 +63,6 @@ export type RunAbout = {
   plan_id?: string
   /** The first sentence of the prompt, or the title of the plan. */
   title?: string
+  /** What began it. */
+  request?: KeptRequest | undefined
 }

@@ -10,7 +10,7 @@ import { describeRun, type RunFacts } from './records/record.ts'
 import type { RunRecorder } from './records/recorder.ts'
 import type { NotedFrame, RunRecording } from './records/recording.ts'
 import { RunFigures } from './run-figures.ts'
-import type { EarlierEvents, RunIdentity, RunKind } from './run-identity.ts'
+import type { EarlierEvents, KeptRequest, RunIdentity, RunKind } from './run-identity.ts'
 
 export type ReportableRun = Pick<RunIdentity, 'id' | 'tenant' | 'sessionId' | 'about'> & {
   kind: RunKind
@@ -28,6 +28,8 @@ export type RunReport = {
   readonly details: Partial<RunSummary>
   /** Its phases, as far as its events are kept. */
   readonly phases?: RunSummary['phases']
+  /** What began it, for as long. */
+  readonly request?: RunSummary['request']
   readonly isRecorded: boolean
   readonly isReplayable?: boolean
 }
@@ -51,18 +53,18 @@ export class RunReporter {
 
   /** Follows a run of this process. */
   openRun({ id, tenant, sessionId, kind, startedAt, about }: ReportableRun): RunReport {
-    return this.open({
-      ...about,
-      run_id: id,
-      tenant,
-      session_id: sessionId,
-      kind,
-      started_at: isoTime(startedAt.getTime()),
-    })
+    const { request, ...known } = about ?? {}
+    const started_at = isoTime(startedAt.getTime())
+    return this.open({ ...known, run_id: id, tenant, session_id: sessionId, kind, started_at }, request)
   }
 
-  open(known: RunFacts): RunReport {
-    return new Report(known, this, this.#deps.recorder)
+  open(known: RunFacts, request?: KeptRequest): RunReport {
+    const { request_id, subject } = traceFields()
+    const facts = { ...known, request_id, subject }
+    const figures = new RunFigures()
+    // A plan has records of its own: this run is only the part of it that one executor carries out.
+    const recording = known.kind === 'plan' ? undefined : this.#deps.recorder?.begin(facts, figures, request)
+    return new Report(facts, figures, { reporter: this, recording })
   }
 
   onEnded(facts: RunFacts, figures: RunFigures): void {
@@ -103,19 +105,20 @@ export class RunReporter {
   }
 }
 
+type Reported = { reporter: RunReporter; recording: RunRecording | undefined }
+
 /** A class, since a report is kept with its run: an object with these seven functions of its own would take a kilobyte more. */
 class Report implements RunReport {
   readonly #facts: RunFacts
-  readonly #figures = new RunFigures()
+  readonly #figures: RunFigures
   readonly #reporter: RunReporter
   readonly #recording: RunRecording | undefined
 
-  constructor(known: RunFacts, reporter: RunReporter, recorder: RunReporterDeps['recorder']) {
-    const { request_id, subject } = traceFields()
-    this.#facts = { ...known, request_id, subject }
+  constructor(facts: RunFacts, figures: RunFigures, { reporter, recording }: Reported) {
+    this.#facts = facts
+    this.#figures = figures
     this.#reporter = reporter
-    // A plan has records of its own: this run is only the part of it that one executor carries out.
-    this.#recording = known.kind === 'plan' ? undefined : recorder?.begin(this.#facts, this.#figures)
+    this.#recording = recording
   }
 
   note(event: RunEvent, frame: NotedFrame): void {
@@ -140,6 +143,10 @@ class Report implements RunReport {
 
   get phases() {
     return this.#recording?.phases
+  }
+
+  get request() {
+    return this.#recording?.request
   }
 
   get isRecorded(): boolean {

@@ -144,10 +144,12 @@ export class Run {
 
   /** The summary, with the phases, the permission requests that it waits for and the number of its readers, which lists of runs leave out. */
   get description(): RunSummary {
-    const [phases, asked, calls] = [this.#report?.phases ?? [], this.#asks?.ids ?? [], this.#asks?.calls ?? []]
+    const { phases = [], request } = this.#report ?? {}
+    const [asked, calls] = [this.#asks?.ids ?? [], this.#asks?.calls ?? []]
     const { standing } = this.#waiting?.wait ?? {}
     return {
       ...this.summary,
+      ...(request && { request }),
       ...(phases.length > 0 && { phases }),
       ...(asked.length > 0 && { permission_ids: asked }),
       ...(calls.length > 0 && { tool_call_ids: calls }),

@@ -1,6 +1,6 @@
 // Tests scroll.ts, too.
 import { expect } from 'chai'
-import type { Page } from 'playwright-core'
+import type { Page, Route } from 'playwright-core'
 import { useTempFolder } from '../../support/temp-folder.ts'
 import { until } from '../../support/until.ts'
 import { type ConsoleUnderTest, startConsole } from '../support/console.ts'
@@ -49,6 +49,35 @@ describe('how far a page is scrolled', function () {
     await page.goForward()
     await page.locator('.columns .home-row').first().waitFor()
     await expectTop(0)
+  })
+
+  it('a list is there at once when one comes back, with its filters and at its place, and is read again', async () => {
+    await page.getByRole('link', { name: 'Run number 31', exact: true }).click()
+    await page.locator('.run-page').waitFor()
+    const held: Route[] = []
+    await page.route(/\/runs\?/, (route) => void held.push(route))
+    await page.locator('.back-link').click()
+    await page.getByRole('link', { name: 'Run number 31', exact: true }).waitFor()
+    await expectTop(AT_ROW_30)
+    expect(page.url()).to.include('subject=somebody')
+    await until(() => held.length > 0, { what: 'the list to be read again' })
+  })
+
+  it('a list is not shown as it was before a change of its reader', async () => {
+    const { body } = await pages.product.call('POST', '/agent/run', {
+      prompt: '/tool Write {"path": "a.txt", "content": "b"}',
+      background: true,
+    })
+    const { run_id: id } = body as { run_id: string }
+    await page.goto(pages.at('/activity?status=waiting'))
+    await page.locator(`a[href$="${id}"]`).click()
+    const cancelled = page.waitForResponse((response) => response.request().method() === 'DELETE')
+    await page.getByRole('button', { name: /^Cancel/ }).click()
+    await cancelled
+    await page.route(/\/runs\?/, () => {})
+    await page.locator('.back-link').click()
+    await page.locator('.waiting').waitFor()
+    expect(await page.locator('.runs').count()).to.equal(0)
   })
 
   it('a reload shows the same place', async () => {

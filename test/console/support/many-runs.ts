@@ -1,7 +1,11 @@
 import { openStandaloneStore } from '../../../services/wiring/open-store.ts'
+import { createLog } from '../../../shared/kernel/log.ts'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
+import { DAY_MS } from '../../../shared/kernel/time.ts'
 import { loadConfig } from '../../../shared/platform/config/config.ts'
 import { groupSettings } from '../../../shared/platform/config/groups.ts'
+import type { RunUsage } from '../../../shared/tenancy/usage/port.ts'
+import { UsageRecorder } from '../../../shared/tenancy/usage/recorder.ts'
 import type { EndedRun } from '../../../shared/work/runs/records/store.ts'
 
 /** Fills the store of a new `DATA_DIR` with as many runs as a busy tenant has in a month. */
@@ -42,3 +46,23 @@ export const SHOW_MORE = `new Promise((resolve) => {
   observer.observe(document.querySelector('.runs'), { attributeFilter: ['aria-rowcount'] })
   button().click()
 })`
+
+/** Counts what runs of the last days have used, `days` with the runs of each, the oldest first: the last is today (UTC). */
+export async function storeUsage(dataDir: string, days: readonly (readonly Partial<RunUsage>[])[]): Promise<void> {
+  const config = loadConfig({ DATA_DIR: dataDir }, 'standalone')
+  const { usage, close } = await openStandaloneStore(groupSettings(config).store)
+  let now = new Date()
+  const recorder = new UsageRecorder({ store: usage, log: createLog({ level: 'error' }), now: () => now })
+  const today = Date.now()
+  for (const [i, runs] of days.entries()) {
+    now = new Date(today - (days.length - 1 - i) * DAY_MS)
+    for (const run of runs) recorder.add(DEFAULT_TENANT, { ...ENDED, ...run })
+  }
+  await recorder.close()
+  await close()
+}
+
+const ENDED: RunUsage = {
+  ...{ kind: 'run', model: 'small', hasFailed: false, isInvalid: false, input_tokens: 1_000, cache_read_tokens: 0 },
+  ...{ cache_write_tokens: 0, output_tokens: 200, cost_usd: 1, ms: 2_000 },
+}

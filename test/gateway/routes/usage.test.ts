@@ -22,18 +22,23 @@ const sums = (runs: number): UsageSums => ({
   durations: new Map([[durationClass(1_000), runs]]),
 })
 
-type Page = { rows: { bucket: string; key: string | null; runs: number }[]; next_cursor: string | null }
+type Places = readonly { start: string; rows: UsageRows }[]
+type Page = {
+  rows: { bucket: string; key: string | null; keys?: (string | null)[]; runs: number }[]
+  next_cursor: string | null
+}
 
 describe('the usage of a tenant', () => {
   const start = useGateways()
   const described = useContract()
 
   /** A gateway whose store holds these rows, and the ranges that it was asked for. */
-  async function open(places: readonly { start: string; rows: UsageRows }[]) {
+  async function open(places: Places | ((by: string) => Places)) {
     const asked: UsageRange[] = []
     const read = async (_tenant: unknown, range: UsageRange) => {
       asked.push(range)
-      return places.filter((place) => place.start >= range.from && place.start <= range.until).slice(0, range.limit)
+      const all = typeof places === 'function' ? places(range.by) : places
+      return all.filter((place) => place.start >= range.from && place.start <= range.until).slice(0, range.limit)
     }
     const { get } = await start({ usage: new UsageReport({ read }, () => NOW) })
     const usage = async (query = '') => (await described('GET', '/usage', await get(`/usage${query}`))) as Page
@@ -68,6 +73,8 @@ describe('the usage of a tenant', () => {
     })
     expect(rows[1]).to.have.property('p50_ms').within(800, 1_200)
     expect(rows[1]).to.have.property('p95_ms').within(800, 1_200)
+    expect(rows[1]).to.deep.include({ durations: [{ up_to_ms: 1_024, runs: 2 }] })
+    expect(rows[1]).not.to.have.property('keys')
   })
 
   it('D21: shows the last 30 days or 24 hours by default, and otherwise those of from up to to', async () => {
@@ -97,6 +104,31 @@ describe('the usage of a tenant', () => {
     expect(asked.map(({ by }) => by)).to.deep.equal(['metadata'])
   })
 
+  it('D21e: by two dimensions shows both values, page by page, with the sums of the first', async () => {
+    const day = '2026-11-21T00:00:00.000Z'
+    const combined = (values: string[], runs: number) => [JSON.stringify(values), sums(runs)] as const
+    const { usage, asked } = await open((by) => [
+      {
+        start: day,
+        rows: new Map(
+          by === 'crossed'
+            ? [combined(['m', 'run', '', 'c-1', 's'], 2), combined(['m', 'run', '', '', 's'], 1)]
+            : [['m', sums(4)]],
+        ),
+      },
+    ])
+    const first = await usage('?by=model,customer&limit=2')
+    const rest = await usage(`?by=model,customer&limit=2&cursor=${first.next_cursor}`)
+    const shown = [...first.rows, ...rest.rows].map(({ key, keys, runs }) => [key, keys, runs])
+    expect(shown).to.deep.equal([
+      ['m', ['m', null], 1],
+      ['m', ['m', 'c-1'], 2],
+      ['m', ['m', 'other'], 1],
+    ])
+    expect(rest.next_cursor).to.equal(null)
+    expect(asked.map(({ by }) => by)).to.deep.equal(['model', 'crossed', 'model', 'crossed'])
+  })
+
   it('D2.7: pages hold every row once, within an hour and across many', async () => {
     const places = Array.from({ length: 120 }, (_, i) => ({
       start: new Date(Math.floor(NOW.getTime() / HOUR_MS) * HOUR_MS - (119 - i) * HOUR_MS).toISOString(),
@@ -124,6 +156,11 @@ describe('the usage of a tenant', () => {
       ['by=metadata', '/by'],
       ['by=metadata.', '/by'],
       ['by=metadata.a.b', '/by'],
+      ['by=model,model', '/by'],
+      ['by=model,kind,flow', '/by'],
+      ['by=model,metadata.team', '/by'],
+      ['by=model,', '/by'],
+      ['by=crossed', '/by'],
       ['by=metadata.__proto__%00', '/by'],
       ['bucket=week', '/bucket'],
       ['by=model&by=kind', '/by'],

@@ -11,6 +11,8 @@ import { Processes } from '../processes.ts'
 
 const WANTED_SPELLINGS = 120
 const REFUSED_WITHIN_MS = 5_000
+/** In the short form one of so many stored addresses is called: `platform/net/egress.test.ts` has them all. */
+const SHORT_PART = 4
 
 /** Points every way out that tenants and models have at addresses that must not be reached. */
 export const egress: Scenario = {
@@ -99,7 +101,8 @@ async function tryAll(
     // Whether a name leads to a private address is known when it is looked up: at each call, which `tryInstance` makes.
     if (put.outcome !== '200' || !isName(target.url)) attempts.push(put)
   }
-  for (const target of stored) attempts.push(...(await tryInstance(base, target)))
+  const called = shift === undefined ? stored : stored.filter((_, i) => i % SHORT_PART === shift % SHORT_PART)
+  for (const target of called) attempts.push(...(await tryInstance(base, target)))
   for (const target of turning) redirects.push(...(await tryInstance(base, target)))
   await stop()
   return { attempts, redirects }

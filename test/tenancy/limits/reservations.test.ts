@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { AppError } from '../../../shared/kernel/errors.ts'
 import { openRedisLink, type RedisLink } from '../../../shared/platform/redis/link.ts'
 import { Budgets } from '../../../shared/tenancy/limits/budgets.ts'
+import { Hold } from '../../../shared/tenancy/limits/hold.ts'
 import { SINGLE_PROCESS } from '../../../shared/tenancy/limits/holds.ts'
 import { type BudgetHolds, NOTHING_HELD, NOTHING_SPENT, type Spent } from '../../../shared/tenancy/limits/port.ts'
 import { createRedisHolds } from '../../../shared/tenancy/limits/redis-holds.ts'
@@ -245,13 +246,32 @@ describe('what model calls reserve of a budget', () => {
     expect(asked.at(-1), 'tokens that calls at work hold').to.equal(0)
   })
 
-  it('far from its limit a tenant asks the holds once for many calls', async () => {
+  it('far from its limit a tenant asks the holds once for many calls, the more calls it makes', async () => {
     const tenant = newTenant()
     let asked = 0
     const holds: BudgetHolds = { ask: (...args) => (asked++, SINGLE_PROCESS.ask(...args)) }
     const each = process(1_000_000, holds)
     for (let i = 0; i < 90; i++) ((await each.reserve({ tenant }, () => MOST, SIGNAL)) as Reservation).settle(MOST)
-    expect(asked).to.be.at.most(11)
+    expect(asked).to.be.at.most(7)
+  })
+
+  it('what was held for many calls is given back when they become few', () => {
+    const standing = {
+      payer: { tenant: newTenant() },
+      name: '2026-11-22',
+      known: NOTHING_SPENT,
+      limit: { ...MOST, calls: Number.POSITIVE_INFINITY },
+    }
+    const hold = new Hold(standing)
+    const call = () => hold.begin({ ...MOST, calls: 0 })
+    for (let i = 0; i < 40; i++) call()
+    expect(hold.request(standing, MOST).hold.reserve.tokens).to.equal(161 * MOST.tokens)
+    hold.take({ granted: 'reserve', spent: NOTHING_SPENT })
+    expect(hold.isDue()).to.equal(false)
+    for (let i = 0; i < 20; i++) call()
+    expect(hold.isDue()).to.equal(false)
+    call()
+    expect(hold.isDue()).to.equal(true)
   })
 
   it('what a process held that has died is free after its time, and what it has spent still counts', async () => {

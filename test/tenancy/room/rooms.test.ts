@@ -28,6 +28,30 @@ const AGE: Script = {
 }
 
 describe('the room at a model', () => {
+  it('is given to the processes that wait by the weights of their tenants, however often each of them asks', () => {
+    const room = newRoom(0)
+    decide(room, { ...TELL, told: told(6_000_000, 6_000_000, 0) }, 0)
+    const given = { p1: 0, p2: 0, p3: 0 }
+    const ask = (process: keyof typeof given, now: number): boolean => {
+      const weight = process === 'p3' ? 100 : 50
+      const { granted } = decide(
+        room,
+        { ...ASK, process, waiting: 50, weight, next: [1_000, 1], want: [1_000, 1] },
+        now,
+      )
+      given[process] += granted[0]
+      return granted[1] > 0
+    }
+    for (let now = 0; now <= 60_000; now += 10) {
+      if (now === 1_000) Object.assign(given, { p1: 0, p2: 0, p3: 0 }) // The first that asks is given the burst.
+      while (ask('p1', now));
+      if (now % 100 === 0) while (ask('p2', now) || ask('p3', now));
+    }
+    expect(given.p1 / given.p2).to.be.closeTo(1, 0.1)
+    expect(given.p3 / given.p2).to.be.closeTo(2, 0.2)
+    expect(given.p1 + given.p2 + given.p3).to.be.at.least(5_900_000)
+  })
+
   const redis = useRedis()
   let link: RedisLink
   before(async () => {
@@ -84,6 +108,15 @@ describe('the room at a model', () => {
         const first = await ask({ isFirst: true, next: [200, 1], want: [200, 1] })
         expect(first.retryMs).to.equal(0)
         expect((await ask({ isFirst: true, next: [200, 1], want: [200, 1] })).retryMs).to.be.greaterThan(0)
+      })
+
+      it('keeps less of it in the last seconds of a minute whose room then is whole again', async () => {
+        const { ask } = room()
+        const next: Amount = [80, 1]
+        await ask({ ...TELL, told: told(6_000, 6_000, 9_100) })
+        await ask({ ...TELL, told: told(6_000, 250, 9_000) })
+        expect((await ask({ next, want: next })).retryMs).to.equal(0)
+        expect((await ask({ next, want: next })).retryMs).to.be.within(1, 9_000)
       })
 
       it('is closed after a refusal for as long as the provider says, for every process', async () => {

@@ -61,6 +61,16 @@ describe('the recorder of usage', () => {
     ])
   })
 
+  it('D21e: counts a run for the combination of its values, each of which is cut where it is very long', async () => {
+    const { recorder, taken } = open()
+    recorder.add(TENANT, { ...USED, model: 'm'.repeat(300), customer: 'c-1' })
+    await recorder.close()
+    const keyOf = (by: string) => [...(taken.find((each) => each.by === by)?.rows.keys() ?? [])]
+    const model = `${'m'.repeat(256)}…`
+    expect(keyOf('model')).to.deep.equal([model])
+    expect(keyOf('crossed')).to.deep.equal([JSON.stringify([model, 'run', '', 'c-1', ''])])
+  })
+
   it('writes the sums of many runs at once, by hour and by day, in the hour in which each has ended', async () => {
     const { recorder, taken, clock } = open()
     for (let i = 0; i < 3; i++) recorder.add(TENANT, { ...USED, hasFailed: i === 0 })

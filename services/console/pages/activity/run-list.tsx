@@ -1,57 +1,98 @@
-import type { Schema } from '../../../../shared/client/api.ts'
-import { useList } from '../../api/list.ts'
-import { serverNow } from '../../base/clock.ts'
-import { hrefOf } from '../../base/router.ts'
+import { hrefOf, setFilters } from '../../base/router.ts'
 import { CopyAs } from '../../parts/copy-as.tsx'
 import { Loaded } from '../../parts/loading.tsx'
 import { More } from '../../parts/more.tsx'
-import { Empty } from '../../parts/notice.tsx'
+import { Empty, Notice } from '../../parts/notice.tsx'
 import { PageHead } from '../../parts/page-head.tsx'
-import { FILTERS, Filters } from './filters.tsx'
+import { newsText } from './list/columns.tsx'
+import { FilterBar } from './list/filter-bar.tsx'
+import { queryOf } from './list/filters.ts'
+import { type LiveRuns, useLiveRuns } from './list/live-runs.ts'
+import { ColumnsMenu, ViewsMenu } from './list/views-menu.tsx'
 import { RunTable } from './run-table.tsx'
 
-const SPANS_MS: Readonly<Record<string, number>> = { '1h': 3_600_000, '24h': 86_400_000, '7d': 604_800_000 }
-
 export function RunList({ query }: { query: URLSearchParams }) {
-  const filters = filtersOf(query)
-  const concerns = ({ event }: { event: string }) => event.startsWith('run.')
-  const list = useList<Schema<'Run'>>({ path: '/runs', field: 'runs', query: filters, concerns })
-  const isFiltered = Object.keys(filters).length > 0
+  const filters = queryOf(query)
+  const runs = useLiveRuns(filters)
+  const compared = query.get('compare') ?? undefined
+  const path = (id: string) => hrefOf('/activity', { ...Object.fromEntries(query), compare: id })
   return (
     <div class="page">
       <PageHead title="Activity" purpose="Every run, the newest first: what it did, what it cost and how it ended.">
+        {compared === undefined && (
+          <a class="button wide-only" href={path('two')}>
+            Compare two
+          </a>
+        )}
         <CopyAs method="GET" path="/runs" query={filters} />
       </PageHead>
-      <div class="row">
-        <Filters query={query} />
-      </div>
-      <Loaded from={list}>
-        {({ items }) => (items.length === 0 ? <NoRuns isFiltered={isFiltered} /> : <RunTable runs={items} />)}
+      <FilterBar query={query}>
+        <ViewsMenu query={query} />
+        <ColumnsMenu />
+      </FilterBar>
+      {compared !== undefined && <Choosing hasFirst={compared.startsWith('run_')} />}
+      <News runs={runs} />
+      <Loaded from={runs}>
+        {({ items, next }) =>
+          items.length === 0 ? (
+            <NoRuns isFiltered={Object.keys(filters).length > 0} isSearched={next === undefined} />
+          ) : (
+            <RunTable runs={items} compared={compared} path={path} />
+          )
+        }
       </Loaded>
-      <More list={list} />
+      <More list={runs} />
     </div>
   )
 }
 
-/** The filters of the address as those of the API. Spans begin at a full minute, so that the list is not read again all the time. */
-function filtersOf(query: URLSearchParams): Record<string, string> {
-  const given = FILTERS.flatMap((name) => (query.get(name) ? [[name, query.get(name) ?? ''] as const] : []))
-  const spanMs = SPANS_MS[query.get('span') ?? '']
-  const since =
-    spanMs === undefined ? undefined : new Date(Math.floor((serverNow() - spanMs) / 60_000) * 60_000).toISOString()
-  return { ...Object.fromEntries(given), ...(since !== undefined && { since }) }
+const Choosing = ({ hasFirst }: { hasFirst: boolean }) => (
+  <Notice>
+    <div class="row">
+      <span class="grow">
+        {hasFirst ? 'Choose the run to compare it with.' : 'Choose the first of two runs to compare.'}
+      </span>
+      <button type="button" class="button" onClick={() => setFilters({ compare: undefined })}>
+        Stop comparing
+      </button>
+    </div>
+  </Notice>
+)
+
+/** Lies over the list, which it never moves. */
+function News({ runs }: { runs: LiveRuns }) {
+  const { length: count } = runs.news
+  return (
+    <div class="news" role="status">
+      {count > 0 && runs.state.value.data !== undefined && (
+        <button
+          type="button"
+          class="button main"
+          onClick={() => {
+            runs.showNews()
+            document.getElementById('page')?.scrollTo(0, 0)
+          }}
+        >
+          {newsText(count, runs.isAllNew)}
+        </button>
+      )}
+    </div>
+  )
 }
 
-const NoRuns = ({ isFiltered }: { isFiltered: boolean }) =>
+/** One request looks at 50,000 runs at most (D20). */
+const NoRuns = ({ isFiltered, isSearched }: { isFiltered: boolean; isSearched: boolean }) =>
   isFiltered ? (
     <Empty
-      title="No run matches"
+      title={isSearched ? 'No run matches' : 'No run matches so far'}
       action={
         <a class="button" href={hrefOf('/activity')}>
           Clear the filters
         </a>
       }
-    />
+    >
+      {!isSearched && 'The newest runs were looked at: “Show more” looks further back.'}
+    </Empty>
   ) : (
     <Empty
       title="Nothing has run yet"

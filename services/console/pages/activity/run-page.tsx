@@ -1,23 +1,25 @@
-import type { Schema, TenantEvent } from '../../../../shared/client/api.ts'
+import type { ComponentChildren } from 'preact'
+import type { RunEvent, Schema, TenantEvent } from '../../../../shared/client/api.ts'
 import { may } from '../../api/caller.ts'
 import { get, send } from '../../api/engine.ts'
 import { useList } from '../../api/list.ts'
 import { useResource } from '../../api/resource.ts'
 import { tell, tellFailure } from '../../base/announce.ts'
+import { money, short, shortId } from '../../base/format.ts'
 import { hrefOf } from '../../base/router.ts'
 import { CopyAs } from '../../parts/copy-as.tsx'
 import { Line } from '../../parts/foreign.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { Loaded } from '../../parts/loading.tsx'
+import { useLiveRun } from '../../parts/run/use-live-run.ts'
 import { nameOf } from '../../parts/run-facts.ts'
 import { StateBadge } from '../../parts/state-badge.tsx'
+import { Ago, Countdown, Took } from '../../parts/time.tsx'
+import { AgainActions } from './again-actions.tsx'
+import { RunCause } from './run-cause.tsx'
 import { RunFiles } from './run-files.tsx'
 import { RunStory } from './run-story.tsx'
 import { Waterfall } from './waterfall.tsx'
-import './activity.css'
-import type { ComponentChildren } from 'preact'
-import { money, short, shortId } from '../../base/format.ts'
-import { Ago, Countdown, Took } from '../../parts/time.tsx'
 
 type Run = Schema<'Run'>
 
@@ -37,16 +39,7 @@ export function RunPage({ id }: { id: string }) {
         {(data) => (
           <>
             <Head run={data} />
-            <Waterfall run={data} />
-            <div class="run-page">
-              <div class="stack">
-                <section class="card padded stack" aria-label="Facts">
-                  <RunFacts run={data} />
-                </section>
-                <RunFiles run={data} />
-              </div>
-              <RunStory run={data} onStep={run.want} />
-            </div>
+            <Course key={`${id} ${data.ended_at === null}`} run={data} onStep={run.want} />
           </>
         )}
       </Loaded>
@@ -54,10 +47,34 @@ export function RunPage({ id }: { id: string }) {
   )
 }
 
+/** The cause first, then the course in time, then all that was said and done. `onStep` is called when a run that goes on has begun or ended something. */
+function Course({ run, onStep }: { run: Run; onStep(): void }) {
+  const isOver = run.ended_at !== null
+  const onEvent = ({ event }: RunEvent) => !isOver && !DELTAS.has(event) && onStep()
+  const live = useLiveRun({ runId: run.run_id, sessionId: run.session_id ?? run.run_id, isOver, onEvent })
+  return (
+    <>
+      <RunCause run={run} live={live} />
+      <Waterfall run={run} live={live} />
+      <div class="run-page">
+        <div class="stack">
+          <section class="card padded stack" aria-label="Facts">
+            <RunFacts run={run} />
+          </section>
+          <RunFiles run={run} />
+        </div>
+        <RunStory run={run} live={live} />
+      </div>
+    </>
+  )
+}
+
+const DELTAS: ReadonlySet<string> = new Set(['text_delta', 'thinking_delta', 'tool_progress'])
+
 function Head({ run }: { run: Run }) {
   const cancel = () => send('DELETE', `/runs/${run.run_id}`).then(() => tell('The run is cancelled'), tellFailure)
   return (
-    <div class="page-head">
+    <div class="page-head run-head">
       <StateBadge state={run.status} />
       <h2 class="grow" title={nameOf(run)}>
         {nameOf(run)}
@@ -67,6 +84,7 @@ function Head({ run }: { run: Run }) {
           Cancel this run
         </button>
       )}
+      <AgainActions run={run} />
       <CopyAs method="GET" path={`/runs/${run.run_id}`} />
     </div>
   )
@@ -93,6 +111,7 @@ function RunFacts({ run }: { run: Schema<'Run'> }) {
       run.session_id && <a href={hrefOf(`/chat/${encodeURIComponent(run.session_id)}`)}>{shortId(run.session_id)}</a>,
     ],
     ['Customer', run.customer_id],
+    ['Metadata', pairsOf(run.metadata)],
     ['Flow', run.flow],
     ['Plan', run.plan_id && <a href={hrefOf(`/plans/${run.plan_id}`)}>{shortId(run.plan_id)}</a>],
     ['Step', run.step_id],
@@ -107,6 +126,9 @@ function RunFacts({ run }: { run: Schema<'Run'> }) {
     </dl>
   )
 }
+
+const pairsOf = (metadata: Run['metadata']) =>
+  metadata && Object.entries(metadata).map(([name, value]) => <div key={name}>{`${name} = ${value}`}</div>)
 
 /** The calls that the program which has started the run has to make. */
 function CallerTools({ runId }: { runId: string }) {

@@ -1,63 +1,67 @@
+import { useMemo } from 'preact/hooks'
 import type { Schema } from '../../../../shared/client/api.ts'
-import { money, short } from '../../base/format.ts'
 import { hrefOf } from '../../base/router.ts'
 import { LongTable } from '../../parts/long-table.tsx'
-import { nameOf } from '../../parts/run-facts.ts'
-import { StateBadge } from '../../parts/state-badge.tsx'
-import { Ago, Took } from '../../parts/time.tsx'
+import { type Column, columnsOf } from './list/columns.tsx'
+import { keptViews } from './list/kept-views.ts'
 
-export const RunTable = ({ runs }: { runs: readonly Schema<'Run'>[] }) => (
-  <LongTable look="runs" head={HEAD} items={runs} row={rowOf} />
-)
+type Run = Schema<'Run'>
 
-const rowOf = (run: Schema<'Run'>, number: number) => <Row key={run.run_id} run={run} number={number} />
+/** `compared`: the reader chooses two runs to be compared, and has chosen this one, or none yet. */
+type RunTableProps = { runs: readonly Run[]; compared: string | undefined; path: (compared: string) => string }
 
-const HEAD = (
-  <>
-    <th role="columnheader">State</th>
-    <th role="columnheader">What</th>
-    <th role="columnheader">Kind</th>
-    <th role="columnheader">Model</th>
-    <th role="columnheader">Started by</th>
-    <th role="columnheader" class="right">
-      Tokens
-    </th>
-    <th role="columnheader" class="right">
-      Cost
-    </th>
-    <th role="columnheader" class="right">
-      Took
-    </th>
-    <th role="columnheader">Started</th>
-  </>
-)
+export function RunTable({ runs, compared, path }: RunTableProps) {
+  const { columns: kept } = keptViews()
+  const columns = useMemo(() => columnsOf(kept), [kept])
+  // What was drawn is drawn again when the columns or the choice are others.
+  const row = useMemo(
+    () => rowWith(columns, compared === undefined ? undefined : { compared, path }),
+    [columns, compared],
+  )
+  const widths = [...(compared === undefined ? [] : ['128px']), ...columns.map(({ width }) => width)]
+  return (
+    <LongTable
+      look="runs"
+      columns={widths.join(' ')}
+      head={
+        <>
+          {compared !== undefined && <th role="columnheader">Compare</th>}
+          {columns.map(({ id, title, isRight }) => (
+            <th key={id} role="columnheader" class={isRight ? 'right' : ''}>
+              {title}
+            </th>
+          ))}
+        </>
+      }
+      items={runs}
+      row={row}
+    />
+  )
+}
 
-const Row = ({ run, number }: { run: Schema<'Run'>; number: number }) => (
-  <tr role="row" aria-rowindex={number}>
-    <td role="cell">
-      <StateBadge state={run.status} />
-    </td>
-    <td role="cell" class="whole">
-      <a class="lines" href={hrefOf(`/activity/${run.run_id}`)}>
-        {nameOf(run)}
-      </a>
-      {run.code !== undefined && run.code !== 'ok' && <code class="soft"> {run.code}</code>}
-    </td>
-    <td role="cell">{run.kind}</td>
-    <td role="cell">{run.model ?? '–'}</td>
-    <td role="cell">{run.subject ?? '–'}</td>
-    <td role="cell" class="right number">
-      {run.input_tokens === undefined ? '–' : short(run.input_tokens + (run.output_tokens ?? 0))}
-      <span class="unit"> tokens</span>
-    </td>
-    <td role="cell" class="right number">
-      {run.cost_usd === undefined ? '–' : money(run.cost_usd)}
-    </td>
-    <td role="cell" class="right">
-      <Took from={run.started_at} to={run.ended_at} />
-    </td>
-    <td role="cell">
-      <Ago at={run.started_at} />
-    </td>
+type Choice = { compared: string; path: (compared: string) => string }
+
+const rowWith = (columns: readonly Column[], choice: Choice | undefined) => (run: Run, number: number) => (
+  <tr key={run.run_id} role="row" aria-rowindex={number}>
+    {choice && (
+      <td role="cell">
+        <Choose run={run} {...choice} />
+      </td>
+    )}
+    {columns.map(({ id, isRight, isWhole, cell }) => (
+      <td key={id} role="cell" class={isWhole ? 'whole' : isRight ? 'right number' : ''}>
+        {cell(run) || <span class="soft">–</span>}
+      </td>
+    ))}
   </tr>
 )
+
+/** The first choice is part of the address, and the second one opens the comparison. */
+const Choose = ({ run: { run_id: id }, compared, path }: Choice & { run: Run }) =>
+  id === compared ? (
+    <span class="badge good">Chosen</span>
+  ) : (
+    <a class="button" href={compared.startsWith('run_') ? hrefOf(`/activity/${compared}`, { with: id }) : path(id)}>
+      {compared.startsWith('run_') ? 'With this' : 'Choose'}
+    </a>
+  )

@@ -10,7 +10,12 @@ export type Row = {
   from: number
   to: number | undefined
   hasFailed: boolean
+  /** Of the call of a model. */
+  call?: Call
 }
+
+/** A call of a model: the agent of the run has no id. */
+export type Call = { name: string; turn: number; agent: string | undefined }
 
 /** A shorter wait for a place cannot be seen. */
 const SHOWN_MS = 50
@@ -23,10 +28,9 @@ export function rowsOf({ phases = [], queued_ms = 0 }: Pick<Schema<'Run'>, 'phas
   for (const phase of phases) {
     if (phase.subagent_id !== undefined && phase.kind !== 'subagent') continue
     if (phase.subagent_id === undefined && phase.turn !== turn) rows.push(turnRow(phases, (turn = phase.turn)))
-    rows.push(row(spanOf(phase), 1, phase.failed))
+    rows.push(rowOf(phase, 1))
     if (phase.kind === 'subagent')
-      for (const own of phases)
-        if (own.subagent_id === phase.subagent_id && own !== phase) rows.push(row(spanOf(own), 2, own.failed))
+      for (const own of phases) if (own.subagent_id === phase.subagent_id && own !== phase) rows.push(rowOf(own, 2))
   }
   return rows
 }
@@ -35,12 +39,12 @@ type Spanned = Pick<Row, 'kind' | 'name' | 'from' | 'to'>
 
 const row = (spanned: Spanned, depth = 0, hasFailed = false): Row => ({ ...spanned, depth, hasFailed })
 
-const spanOf = ({ kind, name, started_ms, ended_ms }: Phase): Spanned => ({
-  kind,
-  name: kind === 'permission' ? `Permission for ${name}` : name,
-  from: started_ms,
-  to: ended_ms ?? undefined,
-})
+function rowOf(phase: Phase, depth: number): Row {
+  const { kind, name, started_ms: from, ended_ms, turn, subagent_id: agent } = phase
+  const text = kind === 'permission' ? `Permission for ${name}` : kind === 'retry' ? `Retry after ${name}` : name
+  const own = row({ kind, name: text, from, to: ended_ms ?? undefined }, depth, phase.failed)
+  return kind === 'model' ? { ...own, call: { name, turn, agent } } : own
+}
 
 /** From the first to the last of what was done in it. */
 function turnRow(phases: readonly Phase[], turn: number): Row {

@@ -1,15 +1,21 @@
+import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { Schema } from '../../../../shared/client/api.ts'
 import { clock, runClock } from '../../base/clock.ts'
 import { duration } from '../../base/format.ts'
 import { Icon, type IconName } from '../../parts/icon.tsx'
+import { lazy } from '../../parts/lazy.tsx'
+import type { LiveRun } from '../../parts/run/live-run.ts'
 import { PhaseBar } from './phase-bar.tsx'
-import { type Row, rowsOf, ticksOf } from './waterfall-rows.ts'
+import { type Call, type Row, rowsOf, ticksOf } from './waterfall-rows.ts'
+
+const ModelCall = lazy(() => import('./model-call.tsx').then((loaded) => loaded.ModelCall))
 
 type Run = Schema<'Run'>
 
-/** The course of a run in time: its turns, and in them the calls of models and tools, hatched while they wait for a permission. */
-export function Waterfall({ run }: { run: Run }) {
+/** The course of a run in time: its turns, and in them the calls of models and tools, hatched while they wait. The call of a model opens what was sent with it. */
+export function Waterfall({ run, live }: { run: Run; live: LiveRun }) {
+  const opened = useSignal<Call | undefined>(undefined)
   const isOpen = run.ended_at === null
   useEffect(isOpen ? runClock : () => undefined, [isOpen])
   const rows = rowsOf(run)
@@ -22,9 +28,12 @@ export function Waterfall({ run }: { run: Run }) {
       <ol class="waterfall">
         <Axis total={total} />
         {rows.map((row, i) => (
-          <Line key={i} row={row} total={total} />
+          <Line key={i} row={row} total={total} onOpen={(call) => (opened.value = call)} />
         ))}
       </ol>
+      {opened.value && (
+        <ModelCall run={run} call={opened.value} frames={live.frames} onClose={() => (opened.value = undefined)} />
+      )}
       {run.phases?.length === MOST && <p class="small soft">Only its first {MOST} steps are kept.</p>}
     </section>
   )
@@ -40,17 +49,24 @@ const ICONS: Readonly<Record<Row['kind'], IconName>> = {
   tool: 'tool',
   permission: 'approvals',
   subagent: 'agent',
+  retry: 'clock',
 }
 
-function Line({ row, total }: { row: Row; total: number }) {
-  const { kind, name, depth, from, hasFailed } = row
+function Line({ row, total, onOpen }: { row: Row; total: number; onOpen(call: Call): void }) {
+  const { kind, name, depth, from, hasFailed, call } = row
   const to = row.to ?? total
   const took = duration(to - from)
   return (
     <li data-kind={kind} title={`${name}: from ${duration(from)}, ${took}`}>
       <span class={`name tight row depth-${depth}`}>
         {kind !== 'turn' && <Icon name={ICONS[kind]} />}
-        <span class="cut">{name}</span>
+        {call ? (
+          <button type="button" class="link cut" title="What was sent to the model" onClick={() => onOpen(call)}>
+            {name}
+          </button>
+        ) : (
+          <span class="cut">{name}</span>
+        )}
         {hasFailed && <span class="problem">failed</span>}
       </span>
       <span class="bar">

@@ -11,7 +11,7 @@ import { DecisionBadge } from './decision-badge.tsx'
 export function DecidedList() {
   const query = { state: 'decided' }
   const concerns = ({ event }: { event: string }) => event === 'permission.resolved'
-  const list = useList<Decided>({ path: '/permissions', field: 'permissions', query, concerns })
+  const list = useList<Decided>({ path: '/permissions', field: 'permissions', query, concerns, isKept: true })
   return (
     <>
       <Loaded from={list}>

@@ -13,7 +13,8 @@ import { Ago, Took } from '../../parts/time.tsx'
 type Summary = Schema<'PlanSummary'>
 
 export function PlanList() {
-  const list = useList<Summary>({ path: '/plans', field: 'plans', concerns: ({ event }) => event.startsWith('plan.') })
+  const concerns = ({ event }: { event: string }) => event.startsWith('plan.')
+  const list = useList<Summary>({ path: '/plans', field: 'plans', concerns, isKept: true })
   return (
     <>
       <Loaded from={list}>{({ items }) => (items.length === 0 ? <NoPlans /> : <PlanTable plans={items} />)}</Loaded>

@@ -23,7 +23,10 @@ export function EngineSettings() {
   )
 }
 
-const LABELS: Readonly<Record<string, string>> = { instance: 'Provider', model: 'Model', retention_days: 'Days' }
+const LABELS: Readonly<Record<string, string>> = {
+  ...{ instance: 'Provider', model: 'Model', retention_days: 'Days' },
+  ...{ fallback_instance: 'Second provider', fallback_model: 'Second model' },
+}
 
 function EngineForm({ config, onSaved }: { config: Config; onSaved(): void }) {
   const routing = useSignal<Routing>(config.routing)

@@ -7,7 +7,7 @@ import { ROLES, type Role, type Routing, rolesIn } from './models/known-models.t
 
 type RouteFieldsProps = { routing: Signal<Routing>; instances: readonly string[] }
 
-/** A row for each role. One without a provider uses that of `main`, or the server's own. */
+/** What serves each role. One without a provider uses that of `main`, or the server's own. */
 export function RouteFields({ routing, instances }: RouteFieldsProps) {
   const found = useFound(routing.value)
   return (
@@ -34,7 +34,8 @@ type Found = Readonly<Record<string, readonly string[]>>
 
 /** The models that were found at the providers that the routing names. */
 function useFound(routing: Routing): Found {
-  const names = [...new Set(rolesIn(routing).map(([, { instance }]) => instance))].filter((name) => name !== '')
+  const named = rolesIn(routing).flatMap(([, { instance, fallback_instance: second = '' }]) => [instance, second])
+  const names = [...new Set(named)].filter((name) => name !== '')
   const read = async (name: string) => {
     const { discovery } = await get<Schema<'Capabilities'>>(`${instancePath(name)}/capabilities`)
     return [name, discovery?.models.map(({ id }) => id) ?? []] as const
@@ -47,48 +48,158 @@ type RouteRowProps = RouteFieldsProps & { role: Role; found: Found }
 
 function RouteRow({ role, routing, instances, found }: RouteRowProps) {
   const route = routing.value[role]
-  const change = (changes: { instance?: string; model?: string }) => {
+  const change = (changes: Partial<Route>) => {
     const { [role]: before, ...others } = routing.value
-    const next = { instance: '', model: '', ...before, ...changes }
+    const next = routeOf({ instance: '', model: '', ...before, ...changes })
     routing.value = next.instance === '' ? others : { ...others, [role]: next }
   }
   return (
-    <tr>
-      <td>
-        <strong>{capital(ROLES[role])}</strong> <span class="soft small">{role}</span>
-      </td>
-      <td>
-        <ProviderField role={role} value={route?.instance ?? ''} instances={instances} onChange={change} />
-      </td>
-      <td>
-        {route && (
-          <ModelField
-            label={`Model of ${role}`}
-            value={route.model}
-            models={found[route.instance] ?? []}
-            onChange={(model) => change({ model })}
+    <>
+      <tr>
+        <td>
+          <strong>{capital(ROLES[role])}</strong> <span class="soft small">{role}</span>
+        </td>
+        <td>
+          <ProviderField
+            label={`Provider of ${role}`}
+            none={role === 'main' || role === 'transcription' ? 'the server’s own' : `as ${ROLES.main}`}
+            value={route?.instance ?? ''}
+            instances={instances}
+            onChange={(instance) => change({ instance, model: '' })}
           />
-        )}
+        </td>
+        <td>
+          {route && (
+            <ModelField
+              label={`Model of ${role}`}
+              value={route.model}
+              models={found[route.instance] ?? []}
+              onChange={(model) => change({ model })}
+            />
+          )}
+        </td>
+      </tr>
+      {route && role !== 'transcription' && (
+        <SecondModel role={role} route={route} instances={instances} found={found} onChange={change} />
+      )}
+    </>
+  )
+}
+
+type Route = NonNullable<Routing[Role]>
+
+/** The route without fields that say what holds without them. An order needs a second model. */
+function routeOf({ strategy = 'order', hedge = false, ...route }: Route): Route {
+  const { instance, model, fallback_instance: second = '', fallback_model: secondModel = '' } = route
+  const fallback = second !== '' && { fallback_instance: second, fallback_model: secondModel }
+  const order = fallback && strategy !== 'order' && { strategy }
+  return { instance, model, ...fallback, ...order, ...(hedge && { hedge }) }
+}
+
+const STRATEGIES: Readonly<Record<NonNullable<Route['strategy']>, readonly [name: string, meaning: string]>> = {
+  order: ['In this order', 'The second model is called when the first one fails.'],
+  cheapest: ['The cheapest', 'The one whose tokens cost less is called first, if it can do what the run needs.'],
+  least_waiting: ['The least waiting', 'The one for which fewer calls wait is called first.'],
+}
+
+type SecondModelProps = Omit<RouteRowProps, 'routing'> & { route: Route; onChange(changes: Partial<Route>): void }
+
+/** What takes over, what is called first, and whether a late answer is asked for again (D56). */
+function SecondModel({ role, route, instances, found, onChange }: SecondModelProps) {
+  const { fallback_instance: second = '', fallback_model: model = '', strategy = 'order', hedge = false } = route
+  return (
+    <tr>
+      <td class="whole" colSpan={3}>
+        <details open={second !== '' || hedge}>
+          <summary>Second model of {role}, and late answers</summary>
+          <div class="form-grid">
+            <ProviderField
+              label={`Second provider of ${role}`}
+              none="none"
+              value={second}
+              instances={instances}
+              onChange={(name) => onChange({ fallback_instance: name, fallback_model: '' })}
+            />
+            {second !== '' && (
+              <ModelField
+                label={`Second model of ${role}`}
+                value={model}
+                models={found[second] ?? []}
+                onChange={(name) => onChange({ fallback_model: name })}
+              />
+            )}
+          </div>
+          {second !== '' && <OrderField role={role} value={strategy} onChange={onChange} />}
+          <Choice
+            type="checkbox"
+            name={`hedge of ${role}`}
+            isOn={hedge}
+            text={HEDGE}
+            onChange={() => onChange({ hedge: !hedge })}
+          />
+        </details>
       </td>
     </tr>
   )
 }
 
-type ProviderFieldProps = {
-  role: Role
-  value: string
-  instances: readonly string[]
-  onChange(route: { instance: string; model: string }): void
+type Strategy = keyof typeof STRATEGIES
+type OrderFieldProps = { role: Role; value: Strategy; onChange(changes: Partial<Route>): void }
+
+const OrderField = ({ role, value, onChange }: OrderFieldProps) => (
+  <>
+    {(Object.keys(STRATEGIES) as Strategy[]).map((strategy) => (
+      <Choice
+        key={strategy}
+        type="radio"
+        name={`strategy of ${role}`}
+        isOn={value === strategy}
+        text={STRATEGIES[strategy]}
+        onChange={() => onChange({ strategy })}
+      />
+    ))}
+  </>
+)
+
+const HEDGE: readonly [name: string, meaning: string] = [
+  'Ask twice when it is late',
+  'When a run that somebody reads has no answer within the time of 95 in 100 calls, a second request goes out; both cost.',
+]
+
+type ChoiceProps = {
+  type: 'radio' | 'checkbox'
+  name: string
+  isOn: boolean
+  text: readonly [string, string]
+  onChange(): void
 }
 
-const ProviderField = ({ role, value, instances, onChange }: ProviderFieldProps) => (
+const Choice = ({ type, name, isOn, text: [title, meaning], onChange }: ChoiceProps) => (
+  <label class="row tight">
+    <input type={type} name={name} checked={isOn} onChange={onChange} />
+    <span>
+      {title}: <span class="soft">{meaning}</span>
+    </span>
+  </label>
+)
+
+type ProviderFieldProps = {
+  label: string
+  /** What holds without a provider. */
+  none: string
+  value: string
+  instances: readonly string[]
+  onChange(name: string): void
+}
+
+const ProviderField = ({ label, none, value, instances, onChange }: ProviderFieldProps) => (
   <select
     class="input"
-    aria-label={`Provider of ${role}`}
+    aria-label={label}
     value={value}
-    onChange={({ currentTarget }) => onChange({ instance: currentTarget.value, model: '' })}
+    onChange={({ currentTarget }) => onChange(currentTarget.value)}
   >
-    <option value="">{role === 'main' || role === 'transcription' ? 'the server’s own' : `as ${ROLES.main}`}</option>
+    <option value="">{none}</option>
     {instances.map((name) => (
       <option key={name} value={name}>
         {name}

@@ -1,33 +1,32 @@
-import { MEASURES, type Measure, type Row } from './sums.ts'
+import { type Bucket, LENGTH_MS } from './spans.ts'
+import { addUp, keyOf, MEASURES, type Measure, type Row } from './sums.ts'
 
-export type Bucket = 'hour' | 'day'
+/** `time`: where it begins, in milliseconds. `parts`: of each key with a colour, then of the others; of a measure that cannot be divided, of all. */
+export type Bar = { time: number; total: number | undefined; parts: readonly number[] }
 
-/** `time`: where it begins, in milliseconds. `parts`: of each key with a colour, then of the others. */
-export type Bar = { time: number; total: number; parts: readonly number[] }
+type Shown = {
+  /** The rows of all runs, however they are divided. */
+  totals: readonly Row[]
+  keys: readonly string[]
+  measure: Measure
+  bucket: Bucket
+  span: { from: number; to: number }
+}
 
-type Shown = { keys: readonly string[]; measure: Measure; bucket: Bucket; span: { from: number; to: number } }
-
-const LENGTH_MS = { hour: 3_600_000, day: 86_400_000 } as const
-
-/** A bar for each bucket of the span, also for one in which nothing was used. */
-export function barsOf(rows: readonly Row[], { keys, measure, bucket, span }: Shown): readonly Bar[] {
+/** A bar for each bucket of the span, also for one in which nothing was used. What sums of dollars lose in rounding is no part. */
+export function barsOf(rows: readonly Row[], { totals, keys, measure, bucket, span }: Shown): readonly Bar[] {
   const length = LENGTH_MS[bucket]
-  const [first, last] = [Math.floor(span.from / length), Math.floor(span.to / length)]
-  const bars = Array.from({ length: last - first + 1 }, (_, i) => ({
-    time: (first + i) * length,
-    total: 0,
-    parts: Array.from({ length: keys.length + 1 }, () => 0),
-  }))
-  for (const row of rows) {
-    const bar = bars[Math.floor(Date.parse(row.bucket) / length) - first]
-    if (!bar) continue
-    const known = keys.indexOf(row.key ?? '(none)')
-    const at = known < 0 ? keys.length : known
-    const value = MEASURES[measure].of(row)
-    bar.total += value
-    bar.parts[at] = (bar.parts[at] ?? 0) + value
-  }
-  return bars
+  const { of, isSum } = MEASURES[measure]
+  const at = (row: Row) => Math.floor(Date.parse(row.bucket) / length)
+  const [all, divided] = [Map.groupBy(totals, at), Map.groupBy(rows, at)] as const
+  const first = Math.floor(span.from / length)
+  return Array.from({ length: Math.floor(span.to / length) - first + 1 }, (_, i) => {
+    const total = of(addUp(all.get(first + i) ?? []))
+    const own = Map.groupBy(divided.get(first + i) ?? [], keyOf)
+    const known = isSum ? keys.map((key) => of(addUp(own.get(key) ?? [])) ?? 0) : []
+    const rest = (total ?? 0) - known.reduce((sum, each) => sum + each, 0)
+    return { time: (first + i) * length, total, parts: [...known, rest > (total ?? 0) * 1e-9 ? rest : 0] }
+  })
 }
 
 /** Days are those of UTC, as they are counted; hours are shown in the reader's own zone. */

@@ -1,7 +1,11 @@
 import { caller } from '../../api/caller.ts'
-import { money } from '../../base/format.ts'
-import { type Bar, type Bucket, barsOf, nameOf, stepsOf } from './bars.ts'
-import { MEASURES, type Measure, type Row, type Sum } from './sums.ts'
+import { zone } from '../../base/format.ts'
+import { hrefOf } from '../../base/router.ts'
+import { type Bar, barsOf, nameOf, stepsOf } from './bars.ts'
+import type { Usage } from './read-usage.ts'
+import { runsOf } from './runs-of.ts'
+import { type Bucket, LENGTH_MS } from './spans.ts'
+import { type Measure, measure, type Sum, shown } from './sums.ts'
 
 /** Keys with a colour of their own; the others are one. */
 const MOST_KEYS = 5
@@ -12,76 +16,127 @@ const MOST_LABELS = 7
 const HEADROOM = 1.1
 
 type ChartProps = {
-  rows: readonly Row[]
+  by: string
+  usage: Usage
   sums: readonly Sum[]
-  measure: Measure
+  name: Measure
   bucket: Bucket
   /** The time that is shown, in milliseconds. */
   span: { from: number; to: number }
 }
 
-/** The use of each day or hour as bars, divided by the largest keys. The table below says the same in numbers. */
-export function UsageChart({ rows, sums, measure, bucket, span }: ChartProps) {
-  const keys = sums.slice(0, MOST_KEYS).map(({ key }) => key)
-  const names = sums.length > MOST_KEYS ? [...keys, 'the others'] : keys
-  const bars = barsOf(rows, { keys, measure, bucket, span })
-  const highest = Math.max(0, ...bars.map(({ total }) => total))
-  const budget = bucket === 'day' && measure === 'cost' ? budgetNear(highest) : undefined
+/** The use of each day or hour as bars that lead to its runs, divided by the largest keys. The table below says the same in numbers. */
+export function UsageChart({ by, usage, sums, name, bucket, span }: ChartProps) {
+  const { label, isSum, show, budget: limit } = measure(name)
+  const parts = isSum ? sums.slice(0, MOST_KEYS) : []
+  const { totals } = usage
+  const bars = barsOf(usage.rows, { totals, keys: parts.map(({ key }) => key), measure: name, bucket, span })
+  const highest = Math.max(0, ...bars.map(({ total = 0 }) => total))
+  const budget = bucket === 'day' && limit ? budgetNear(highest, limit) : undefined
   const top = Math.max(highest, budget ?? 0) * HEADROOM || 1
-  const { label, show } = MEASURES[measure]
   return (
     <figure class="usage-chart">
       <p class="small soft">
-        {label} per {bucket}
+        {label} per {bucket}, {bucket === 'day' ? 'in days of UTC' : `in the zone ${zone()}`}
       </p>
-      <div class="chart" role="img" aria-label={`${label} by ${bucket}: the table below has the numbers`}>
-        {stepsOf(top, measure !== 'cost').map((step) => (
+      <div class="chart">
+        {stepsOf(top, name !== 'cost' && name !== 'cache').map((step) => (
           <span key={step} class="grid-line small soft" style={{ bottom: percent(step, top) }}>
             {show(step)}
           </span>
         ))}
         {budget !== undefined && <span class="budget" style={{ bottom: percent(budget, top) }} />}
-        <div class="bars">
+        <ol class="bars" aria-label={`${label} by ${bucket}`}>
           {bars.map((bar, i) => (
             <BarColumn
               key={bar.time}
-              {...{ bar, top, bucket, show }}
+              {...{ by, bar, top, bucket, name, parts }}
               isNamed={(bars.length - 1 - i) % Math.ceil(bars.length / MOST_LABELS) === 0}
             />
           ))}
-        </div>
+        </ol>
       </div>
-      <Legend names={names} budget={budget} />
+      <Legend
+        names={[...parts.map(({ key }) => key), ...(hasRest(bars, parts.length) && isSum ? ['the others'] : [])]}
+        colours={parts.length}
+        budget={budget === undefined ? undefined : show(budget)}
+      />
     </figure>
   )
 }
 
-const Legend = ({ names, budget }: { names: readonly string[]; budget: number | undefined }) => (
+const hasRest = (bars: readonly Bar[], at: number) => bars.some(({ parts }) => (parts[at] ?? 0) > 0)
+
+type LegendProps = { names: readonly string[]; colours: number; budget: string | undefined }
+
+const Legend = ({ names, colours, budget }: LegendProps) => (
   <figcaption class="row small legend">
     {names.map((name, i) => (
-      <span key={name} style={{ '--key': `var(--key-${i})` }}>
+      <span key={name} style={{ '--key': colourOf(i, colours) }}>
         {name}
       </span>
     ))}
-    {budget !== undefined && <span class="budget-line">budget of a day: {money(budget)}</span>}
+    {budget !== undefined && <span class="budget-line">budget of a day: {budget}</span>}
   </figcaption>
 )
 
-type ColumnProps = { bar: Bar; top: number; bucket: Bucket; isNamed: boolean; show(value: number): string }
+/** What has no key of its own is grey beside those that have one, and in the first colour alone. */
+const colourOf = (at: number, colours: number) => `var(--key-${colours > 0 && at >= colours ? MOST_KEYS : at})`
 
-const BarColumn = ({ bar: { time, total, parts }, top, bucket, isNamed, show }: ColumnProps) => (
-  <div class="bar" title={`${nameOf(time, bucket)}: ${show(total)}`}>
-    {parts.map((value, i) => (
-      <i key={i} style={{ height: percent(value, top), background: `var(--key-${i})` }} />
-    ))}
-    {isNamed && <span class="small soft">{nameOf(time, bucket)}</span>}
-  </div>
-)
+type ColumnProps = {
+  by: string
+  bar: Bar
+  top: number
+  bucket: Bucket
+  name: Measure
+  parts: readonly Sum[]
+  isNamed: boolean
+}
+
+/** The link of the whole bar is for every reader; a part of it is one more for who points at it. */
+function BarColumn({ by, bar, top, bucket, name, parts, isNamed }: ColumnProps) {
+  const { time, total } = bar
+  const span = { from: time, to: time + LENGTH_MS[bucket] }
+  const day = nameOf(time, bucket)
+  const linkOf = (values: Sum['values'], value = total) => {
+    const runs = (of: Sum['values']) => runsOf({ by, values: of, measure: name, value, span })
+    return hrefOf('/activity', runs(values) ?? runs([]))
+  }
+  return (
+    <li class="bar">
+      <a
+        class="all"
+        href={linkOf([])}
+        aria-label={`${day}: ${shown(name, total)}`}
+        title={`${day}: ${shown(name, total)}`}
+      />
+      {bar.parts.map(
+        (value, i) =>
+          value > 0 && (
+            <a
+              key={i}
+              class="part"
+              href={linkOf(parts[i]?.values ?? [], value)}
+              tabIndex={-1}
+              aria-hidden="true"
+              title={`${day}, ${parts[i]?.key ?? 'all'}: ${shown(name, value)}`}
+              style={{ height: percent(value, top), background: colourOf(i, parts.length) }}
+            />
+          ),
+      )}
+      {isNamed && (
+        <span class="small soft" aria-hidden="true">
+          {day}
+        </span>
+      )}
+    </li>
+  )
+}
 
 const percent = (value: number, top: number) => `${(100 * value) / top}%`
 
 /** The budget of a day, where it can be shown beside the bars. */
-function budgetNear(highest: number): number | undefined {
-  const budget = caller().value?.limits?.['usd_per_day'] ?? undefined
+function budgetNear(highest: number, limit: 'usd_per_day' | 'tokens_per_day'): number | undefined {
+  const budget = caller().value?.limits?.[limit] ?? undefined
   return budget !== undefined && budget <= highest * BUDGET_IN_SIGHT ? budget : undefined
 }

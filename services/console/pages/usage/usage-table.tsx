@@ -1,55 +1,69 @@
 import { money, short } from '../../base/format.ts'
-import type { Sum } from './sums.ts'
+import { hrefOf } from '../../base/router.ts'
+import { runsOf } from './runs-of.ts'
+import { MEASURES, type Measure, type Sum, shown } from './sums.ts'
 
-export const UsageTable = ({ sums }: { sums: readonly Sum[] }) => (
+type TableProps = { by: string; sums: readonly Sum[]; measure: Measure; from: number }
+
+/** What each value of the division has used, the largest first by the measure. Each leads to its runs. */
+export const UsageTable = ({ by, sums, measure, from }: TableProps) => (
   <div class="card table-wrap">
     <table class="table cards">
       <thead>
         <tr>
-          <th>Name</th>
-          <th class="right">Share</th>
-          <th class="right">Cost</th>
-          <th class="right">Tokens in</th>
-          <th class="right">Cached</th>
-          <th class="right">Written</th>
-          <th class="right">Tokens out</th>
-          <th class="right">Runs</th>
-          <th class="right">Failed</th>
+          <th>{headOf(by)}</th>
+          {HEADS.map((head) => (
+            <th key={head} class="right">
+              {head}
+            </th>
+          ))}
         </tr>
       </thead>
       <tbody>
         {sums.map((sum) => (
           <tr key={sum.key}>
-            <td class="whole">{sum.key}</td>
-            <td class="right number">{Math.round(sum.share * 100)} %</td>
-            <td class="right number">{money(sum.cost_usd)}</td>
-            <td class="right number">
-              {short(sum.input_tokens)}
-              <span class="unit"> in</span>
+            <td class="whole">
+              <Name {...{ by, sum, measure, from }} />
             </td>
-            <td class="right number">
-              {sum.input_tokens === 0 ? 0 : Math.round((100 * sum.cache_read_tokens) / sum.input_tokens)} %
-              <span class="unit"> cached</span>
-            </td>
-            <td class="right number">
-              {short(sum.cache_write_tokens)}
-              <span class="unit"> written</span>
-            </td>
-            <td class="right number">
-              {short(sum.output_tokens)}
-              <span class="unit"> out</span>
-            </td>
-            <td class="right number">
-              {short(sum.runs)}
-              <span class="unit"> {sum.runs === 1 ? 'run' : 'runs'}</span>
-            </td>
-            <td class="right number">
-              {short(sum.failed)}
-              <span class="unit"> failed</span>
-            </td>
+            {cellsOf(sum).map(([text, unit], i) => (
+              <td key={HEADS[i]} class={`right number${text === '–' ? ' none' : ''}`}>
+                {text}
+                {unit && <span class="unit"> {unit}</span>}
+              </td>
+            ))}
           </tr>
         ))}
       </tbody>
     </table>
   </div>
 )
+
+/** `Model · customer`, or the name of the metadata. */
+function headOf(by: string): string {
+  const [first = '', name] = by.split('.')
+  return name ?? `${first.charAt(0).toUpperCase()}${first.slice(1).replace(',', ' · ')}`
+}
+
+const HEADS = [
+  ...['Share', 'Cost', 'Tokens in', 'Cached', 'Written'],
+  ...['Tokens out', 'Runs', 'Failed', 'p95'],
+] as const
+
+/** In the order of `HEADS`, each with what says on a phone what it is. */
+const cellsOf = (sum: Sum): readonly (readonly [text: string, unit?: string])[] => [
+  [sum.share === undefined ? '–' : `${Math.round(sum.share * 100)} %`],
+  [money(sum.cost_usd)],
+  [short(sum.input_tokens), 'in'],
+  [shown('cache', MEASURES.cache.of(sum)), 'cached'],
+  [short(sum.cache_write_tokens), 'written'],
+  [short(sum.output_tokens), 'out'],
+  [short(sum.runs), sum.runs === 1 ? 'run' : 'runs'],
+  [short(sum.failed), 'failed'],
+  [shown('p95', MEASURES.p95.of(sum)), 'p95'],
+]
+
+function Name({ by, sum, measure, from }: Omit<TableProps, 'sums'> & { sum: Sum }) {
+  const value = MEASURES[measure].of(sum)
+  const runs = runsOf({ by, values: sum.values, measure, value, span: { from } })
+  return runs ? <a href={hrefOf('/activity', runs)}>{sum.key}</a> : <span>{sum.key}</span>
+}

@@ -59,7 +59,7 @@ export function Search({ pages, onClose }: SearchProps) {
   )
 }
 
-/** The flows, and the newest plans and runs, as they are read: in this order, whichever comes first. */
+/** The flows, and the newest plans and runs, in this order. Each list is shown as soon as it is read. */
 function useThings(): readonly Goal[] {
   const things = useSignal<Readonly<Record<number, readonly Goal[]>>>({})
   useEffect(() => {

@@ -22,6 +22,7 @@ const CAUSES: Readonly<Record<string, Cause>> = {
   unsupported_attachment: never('The model does not take the file'),
   max_turns_exceeded: after('The agent used up its turns'),
   invalid_output: after('The answer did not fit its schema'),
+  no_room: after('No place became free in time', LIMITS),
   budget_exhausted: never('The budget of the day is used up', LIMITS),
   cancelled: after('Stopped'),
   session_deleted: never('The conversation was deleted'),
@@ -35,6 +36,9 @@ const CAUSES: Readonly<Record<string, Cause>> = {
   internal: after('The server made a mistake'),
   plan_failed: after('A step of the plan failed'),
 }
+
+/** How a run may have ended. */
+export const CODES: readonly string[] = ['ok', ...Object.keys(CAUSES)]
 
 export const causeOf = (code: string | undefined): Cause => CAUSES[code ?? ''] ?? after(code ?? 'Failed')
 

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact'
 import { has, may } from '../../api/caller.ts'
 import { hrefOf } from '../../base/router.ts'
 import { Notice } from '../notice.tsx'
@@ -12,10 +13,12 @@ type FailedTurnProps = {
   /** Of a run that is shown elsewhere than on its own page. */
   runId?: string | undefined
   onRetry?: (() => void) | undefined
+  /** Further ways to go on. */
+  children?: ComponentChildren
 }
 
 /** Why a run has no answer: the cause first, then what one can do about it. */
-export function FailedTurn({ code, error, suggestion, runId, onRetry }: FailedTurnProps) {
+export function FailedTurn({ code, error, suggestion, runId, onRetry, children }: FailedTurnProps) {
   if (code === 'cancelled') return <StateBadge state="cancelled" word="Stopped" />
   const { text, mayHelp, settings } = causeOf(code)
   const canSet = settings !== undefined && may('admin') && has('config')
@@ -41,6 +44,7 @@ export function FailedTurn({ code, error, suggestion, runId, onRetry }: FailedTu
               Open Settings
             </a>
           )}
+          {children}
           <code class="small soft">{code}</code>
         </div>
       </div>

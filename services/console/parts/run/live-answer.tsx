@@ -13,10 +13,12 @@ type LiveAnswerProps = {
   sessionId: string
   /** Where it is a message that can be sent again. */
   onRetry?: (() => void) | undefined
+  /** Why it has failed stands elsewhere on the page. */
+  hasCause?: boolean
 }
 
 /** A run that is followed: what it has said and done so far, and how it ended. */
-export function LiveAnswer({ live, sessionId, onRetry }: LiveAnswerProps) {
+export function LiveAnswer({ live, sessionId, onRetry, hasCause = false }: LiveAnswerProps) {
   const { blocks, permissions, end, warnings, ...view } = live.view.value
   const waiting = view.lastEventId === 0 && view.waiting
   const unread = live.told.value.filter(({ id }) => !blocks.some((each) => each.kind === 'steered' && each.id === id))
@@ -37,7 +39,7 @@ export function LiveAnswer({ live, sessionId, onRetry }: LiveAnswerProps) {
         <StateBadge state={waiting ? 'waiting' : 'running'} word={waiting ? placeText(waiting) : 'Working'} />
       )}
       {live.problem.value && <Notice tone="bad">{live.problem.value.message}</Notice>}
-      {end?.event === 'error' && <FailedTurn {...end.data} runId={onRetry && live.id} onRetry={onRetry} />}
+      {end?.event === 'error' && !hasCause && <FailedTurn {...end.data} runId={onRetry && live.id} onRetry={onRetry} />}
       {end?.event === 'plan_queued' && <Queued {...end.data} />}
     </>
   )

@@ -23,8 +23,8 @@ export interface Projection<Chunk, Event extends RunEvent = AgentEvent> {
 /** The part of a run that one response tells. */
 export type Part = {
   /**
-   * The permission requests that the client has been told of: the response begins behind the pause that ended the one with the last of
-   * them. Without any it begins with the run.
+   * The permission requests that earlier responses have told the client of. This response begins where the last of those ended. Without
+   * any it begins with the run.
    */
   known?: ReadonlySet<string> | undefined
   /** Those of them that are answered by now, by default all: where only these wait the run is about to go on. */

@@ -84,7 +84,7 @@ export async function checkOutput(
 /** How often properties are left out: the checker names ten problems at a time. */
 const MAX_ROUNDS = 5
 
-/** The value where the schema holds, if need be without properties that are null and need not be there. */
+/** Checks the value against the schema. Where it does not fit, optional properties that are null are left out. */
 async function fitOf(
   given: unknown,
   schema: JsonObject,

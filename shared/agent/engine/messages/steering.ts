@@ -44,7 +44,7 @@ export class Steering {
     return this.#turns.length < this.#steers.length
   }
 
-  /** How many turns the run has because of them. */
+  /** How many turns the run gets in addition, so that its model reads these texts. */
   get turnCount(): number {
     return new Set(this.#turns).size + (this.isWaiting ? 1 : 0)
   }

@@ -25,11 +25,12 @@ export const USAGE_TENANTS: CollectionSpec = {
 /** Tenants of this day that this process has listed; listing one again has no effect. */
 const KNOWN_TENANTS = 10_000
 
-/** Different values of a dimension in an hour or a day; later ones are added up (D21c). */
+/** Different values of a dimension, and combinations of values, in an hour or a day; later ones are added up (D21c). */
 export const MAX_KEYS = 200
+const MAX_CROSSED = 500
 
 const KEPT_MS: Record<Bucket, number> = { hour: 35 * DAY_MS, day: 400 * DAY_MS }
-/** Losing the race for a document this often leaves the addition for later. */
+/** How often an addition is tried when other processes change the document at the same time. Then it is made later. */
 const MAX_TRIES = 5
 /** Processes whose last addition a document remembers. One of these must still be there when an addition is repeated. */
 const MAX_WRITERS = 64
@@ -80,7 +81,7 @@ async function tryAdd(usage: Collection, tenant: TenantId, addition: UsageAdditi
     bucket,
     start,
     expires_ms: Date.parse(start) + KEPT_MS[bucket],
-    rows: storedRows(addRows(known, rows, MAX_KEYS)),
+    rows: storedRows(addRows(known, rows, by === 'crossed' ? MAX_CROSSED : MAX_KEYS)),
     writers: [[process, number], ...writers.filter(([writer]) => writer !== process)].slice(0, MAX_WRITERS),
   }
   const durability = 'ordered' // Without a sync of the disk: a power failure may cost the last seconds.

@@ -20,6 +20,8 @@ export class CapturedEvents {
   readonly #room: JournalBudget
   #all: CapturedEvent[] | undefined = []
   #bytes = 0
+  /** Taken for what is kept beside them. */
+  #besideBytes = 0
 
   /** `room` is shared by the runs of a process. */
   constructor(room: JournalBudget) {
@@ -46,9 +48,17 @@ export class CapturedEvents {
     this.#all.push(captured)
   }
 
+  /** Takes room for something that is kept as long as they are. */
+  reserve(bytes: number): void {
+    this.#besideBytes += bytes
+    this.#room.add(bytes)
+    if (this.#room.isExceeded()) this.drop()
+  }
+
   drop(): void {
-    this.#room.add(-this.#bytes)
+    this.#room.add(-this.#bytes - this.#besideBytes)
     this.#bytes = 0
+    this.#besideBytes = 0
     this.#all = undefined
   }
 }

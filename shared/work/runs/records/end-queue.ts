@@ -30,6 +30,7 @@ export interface WaitingEnd {
   /** Its events without the deltas, as far as they are known, and the length of their frames. */
   readonly events?: readonly CapturedEvent[] | undefined
   readonly eventBytes?: number | undefined
+  readonly request?: RunRecord['request']
   /** Called once, when the record is stored or given up. `hasEvents`: its events are stored with it. */
   settle?(isRecorded: boolean, hasEvents?: boolean): void
 }
@@ -148,12 +149,12 @@ function surplusOf(waiting: readonly WaitingEnd[], count: number): Set<WaitingEn
   return surplus
 }
 
-/** Title, attachments and events show what a prompt and its answer say. */
+/** Title, attachments, events and request show what a prompt and its answer say. */
 function asKept(
-  { tenant, record, events, eventBytes }: WaitingEnd,
+  { tenant, record, events, eventBytes, request }: WaitingEnd,
   { store_payloads, retention_days: keptDays }: Kept,
 ): EndedRun {
-  if (store_payloads) return { tenant, record, events, eventBytes, keptDays }
+  if (store_payloads) return { tenant, record, events, eventBytes, request, keptDays }
   const { title: _title, attachments: _attachments, ...withoutPayload } = record
   return { tenant, record: withoutPayload, keptDays }
 }

@@ -1,5 +1,5 @@
 import type { RunSummary } from '../../../cluster/commands/runs.ts'
-import { isTerminal, type RunEvent } from '../../../kernel/events.ts'
+import { isTerminal, type RunEvent, type WarningEvent } from '../../../kernel/events.ts'
 import { isJsonObject } from '../../../kernel/json.ts'
 import { truncate } from '../../../kernel/text.ts'
 import type { CapturedEvent } from './captured-events.ts'
@@ -37,7 +37,7 @@ class PhaseReader {
   note(event: RunEvent, atMs: number): void {
     if (event.type === 'subagent_event') this.#noteOf(event.subagent_id, { ...event, type: event.event_type }, atMs)
     else if (event.type === 'subagent_end') this.#endAll(atMs, event.subagent_id)
-    else if (isTerminal(event)) this.#endAll(atMs)
+    else if (isTerminal(event)) this.#endRun(atMs, event.type === 'error' && event.code !== 'cancelled')
     else if (event.type === 'subagent_start') {
       const { subagent_id: agent, description = 'sub-agent' } = event
       this.#begin('', { kind: 'subagent', name: description, agent, atMs })
@@ -63,6 +63,21 @@ class PhaseReader {
     else if (event.type === 'permission_request')
       this.#begin(String(event['id']), { kind: 'permission', name, agent, atMs })
     else if (event.type === 'permission_resolved') this.#end('permission', String(event['id']), atMs)
+    else if (event.type === 'warning') this.#noteWarning(event as unknown as WarningEvent, agent, atMs)
+  }
+
+  /** The model is called again after a pause, or another one takes the turn. */
+  #noteWarning({ code, detail }: WarningEvent, agent: Agent, atMs: number): void {
+    if (code === 'transport_retrying') {
+      this.#begin(`${agent} ${atMs}`, { kind: 'retry', name: String(detail['reason']), agent, atMs })
+      this.#end('retry', `${agent} ${atMs}`, atMs + Number(detail['delay_ms']))
+    } else if (code === 'provider_failover') {
+      const left = this.#end('model', String(agent), atMs)
+      if (!left) return
+      left.failed = true
+      const { model } = detail['to'] as { model: string }
+      this.#begin(String(agent), { kind: 'model', name: model, agent, atMs })
+    }
   }
 
   #begin(id: string, begun: { kind: Phase['kind']; name: string; agent: Agent; atMs: number }): Phase | undefined {
@@ -82,6 +97,14 @@ class PhaseReader {
     if (phase) phase.ended_ms = atMs
     this.#open.delete(`${kind} ${id}`)
     return phase
+  }
+
+  /** A run that fails while a model answers fails by that. One that is cancelled does not wait for the end of a pause. */
+  #endRun(atMs: number, hasFailed: boolean): void {
+    for (const phase of this.#open.values()) if (hasFailed && phase.kind === 'model') phase.failed = true
+    this.#endAll(atMs)
+    for (const phase of this.phases)
+      if (phase.kind === 'retry') phase.ended_ms = Math.min(phase.ended_ms ?? atMs, Math.max(atMs, phase.started_ms))
   }
 
   /** Ends what is open of all agents, or of one. */

@@ -2,7 +2,7 @@ import type { RunRequest, RunSummary } from '../../../cluster/commands/runs.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import { titleOf } from '../../../reading/title.ts'
 import type { RunFigures } from '../run-figures.ts'
-import type { RunAbout } from '../run-identity.ts'
+import type { KeptRequest, RunAbout } from '../run-identity.ts'
 
 /** The facts of a run that are known when it begins to exist. */
 export type RunFacts = {
@@ -35,6 +35,22 @@ export const aboutRequest = ({ customer_id, metadata, files: attachments, prompt
 })
 
 type Begun = Pick<RunRequest, 'customer_id' | 'metadata' | 'files' | 'prompt'>
+
+/** The same of the process that records the run, with the request itself, to begin it again. What it had as a history of its own is not kept, so that it cannot be begun again. */
+export const aboutStart = (request: RunRequest): RunAbout => ({
+  ...aboutRequest(request),
+  request: request.messages === undefined ? keptRequest(request) : undefined,
+})
+
+function keptRequest(request: RunRequest): KeptRequest {
+  const fields = KEPT.flatMap((field) => (request[field] === undefined ? [] : [[field, request[field]] as const]))
+  return Object.fromEntries(fields) as KeptRequest
+}
+
+const KEPT = [
+  ...(['prompt', 'model', 'system_prompt', 'max_turns', 'stop_sequences', 'auto_queue_plan', 'plan_mode'] as const),
+  ...(['response_schema', 'allowed_tools', 'tool_choice', 'effort', 'temperature', 'max_output_tokens'] as const),
+] satisfies readonly (keyof KeptRequest)[]
 
 /** Code points of the title of a run. */
 export const TITLE_CHARS = 120

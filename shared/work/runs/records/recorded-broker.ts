@@ -99,7 +99,7 @@ async function orRecorded<A, B>(ask: () => Promise<A>, read: () => Promise<B | u
   }
 }
 
-/** A process that knows a run gives its events back once they are stored, and its phases with them. */
+/** A process that knows a run gives its events back once they are stored, and its phases and its request with them. */
 async function withPhases(run: RunSummary, read: () => Promise<RunSummary | undefined>): Promise<RunSummary> {
   const isComplete = run.ended_at === null || run.phases !== undefined
   if (isComplete || run.kind === 'flow' || run.kind === 'plan') return run
@@ -107,7 +107,8 @@ async function withPhases(run: RunSummary, read: () => Promise<RunSummary | unde
     if (!isAway(cause)) throw cause
     return undefined
   })
-  return recorded?.phases ? { ...run, phases: recorded.phases } : run
+  const { phases, request } = recorded ?? {}
+  return phases || request ? { ...run, ...(phases && { phases }), ...(request && { request }) } : run
 }
 
 /** When a run has ended, in milliseconds since 1970; `undefined` while it goes on. */

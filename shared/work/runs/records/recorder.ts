@@ -1,5 +1,6 @@
 import { JournalMemory } from '../journal-memory.ts'
 import type { RunFigures } from '../run-figures.ts'
+import type { KeptRequest } from '../run-identity.ts'
 import { MAX_CAPTURED_BYTES } from './captured-events.ts'
 import { EndQueue, type EndQueueDeps } from './end-queue.ts'
 import { OpenRuns, type OpenRunsDeps } from './open-runs.ts'
@@ -19,8 +20,9 @@ export class RunRecorder implements RecordingOwner {
     this.#open = new OpenRuns(deps)
   }
 
-  begin(facts: RunFacts, figures: RunFigures): RunRecording {
+  begin(facts: RunFacts, figures: RunFigures, request?: KeptRequest): RunRecording {
     const recording = new RunRecording(facts, figures, this)
+    if (request) recording.keep(request)
     this.#open.begin(recording)
     return recording
   }

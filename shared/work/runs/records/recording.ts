@@ -4,6 +4,7 @@ import type { TenantId } from '../../../kernel/tenant.ts'
 import { isoTime } from '../../../kernel/time.ts'
 import type { JournalMemory } from '../journal-memory.ts'
 import { outcomeOf, type RunFigures } from '../run-figures.ts'
+import type { KeptRequest } from '../run-identity.ts'
 import { type CapturedEvent, CapturedEvents, isDelta } from './captured-events.ts'
 import type { WaitingEnd } from './end-queue.ts'
 import { type Phase, phasesOf } from './phases.ts'
@@ -24,12 +25,15 @@ export interface RecordingOwner {
   onAbandoned(recording: RunRecording): void
 }
 
+const MAX_REQUEST_CHARS = 64 * 1024
+
 /** One run, from its start until its record is stored. */
 export class RunRecording implements WaitingEnd {
   readonly facts: RunFacts
   readonly #figures: RunFigures
   readonly #owner: RecordingOwner
   readonly #events: CapturedEvents
+  #request: KeptRequest | undefined = undefined
   #eventCount = 0
   #end: RunEnd | undefined = undefined
   isRecorded = false
@@ -73,6 +77,19 @@ export class RunRecording implements WaitingEnd {
   /** The phases of the run, as far as its events are kept. */
   get phases(): Phase[] | undefined {
     return this.events && phasesOf(this.events)
+  }
+
+  /** What began the run, as long as its events are kept (D20.6). */
+  get request(): KeptRequest | undefined {
+    return this.events && this.#request
+  }
+
+  /** A long request is not kept. */
+  keep(request: KeptRequest): void {
+    const { length } = JSON.stringify(request)
+    if (length > MAX_REQUEST_CHARS) return
+    this.#request = request
+    this.#events.reserve(length)
   }
 
   /** Call it with each event, after the figures have noted it. */

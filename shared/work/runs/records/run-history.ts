@@ -134,16 +134,31 @@ async function* knownRows(
 
 export const isAway = (cause: unknown): boolean => cause instanceof AppError && cause.kind === 'unavailable'
 
-const EQUAL = ['status', 'kind', 'code', 'session_id', 'customer_id', 'subject', 'model'] as const
+const EQUAL = ['status', 'kind', 'code', 'session_id', 'customer_id', 'subject', 'model', 'flow'] as const
+const SEARCHED = ['run_id', 'title', 'flow', 'step_id', 'session_id', 'customer_id', 'subject', 'model'] as const
 
 export function isFound(run: RunSummary, search: Pick<RunFilter, 'status'> & RunSearch): boolean {
-  const { since, until, min_cost, metadata = {} } = search
+  const { since, until, min_cost, metadata = {}, q } = search
   if (EQUAL.some((field) => search[field] !== undefined && search[field] !== run[field])) return false
   if (Object.entries(metadata).some(([key, value]) => run.metadata?.[key] !== value)) return false
   if (since !== undefined && run.started_at < since) return false
   if (until !== undefined && run.started_at >= until) return false
-  return min_cost === undefined || (run.cost_usd ?? 0) >= min_cost
+  if (min_cost !== undefined && (run.cost_usd ?? 0) < min_cost) return false
+  return hasTaken(run, search) && (q === undefined || isNamed(run, q.toLowerCase()))
 }
+
+/** A run that continues has no duration yet. */
+function hasTaken({ started_at, ended_at }: RunSummary, { min_ms, max_ms }: RunSearch): boolean {
+  if (min_ms === undefined && max_ms === undefined) return true
+  if (ended_at === null) return false
+  const ms = Date.parse(ended_at) - Date.parse(started_at)
+  return ms >= (min_ms ?? 0) && ms <= (max_ms ?? Infinity)
+}
+
+const isNamed = (run: RunSummary, text: string): boolean =>
+  [...SEARCHED.map((field) => run[field]), ...Object.values(run.metadata ?? {})].some((name) =>
+    name?.toLowerCase().includes(text),
+  )
 
 /** The list of runs has three parts: the runs that continue, those that have ended and are not recorded, and the records. */
 type Place = { part: KnownPart; cursor: string | undefined } | { part: 'records'; after: RecordPosition | undefined }

@@ -40,6 +40,8 @@ export type EndedRun = {
   events?: readonly CapturedEvent[] | undefined
   /** The length of their frames. */
   eventBytes?: number | undefined
+  /** What began the run, beside its events. */
+  request?: RunRecord['request']
   keptDays: number
 }
 
@@ -59,9 +61,9 @@ export type RecordQuery = {
 export interface RunRecordStore {
   /** Stores each record unless its run has one. Can be repeated. */
   add(ended: readonly EndedRun[]): Promise<void>
-  /** With the phases of the run, if they are kept. */
+  /** With the phases of the run and its request, if they are kept. */
   get(tenant: TenantId, runId: string): Promise<RunRecord | undefined>
-  /** Newest first, without phases. */
+  /** Newest first, without them. */
   page(tenant: TenantId, query: RecordQuery): Promise<RunRecord[]>
   /** The frames of a run, without its deltas. */
   frames(tenant: TenantId, runId: string): Promise<string | undefined>
@@ -125,11 +127,11 @@ const SHORT_BYTES = 2 * 1024
 const isShort = ({ eventBytes = 0 }: EndedRun): boolean => eventBytes <= SHORT_BYTES
 
 /**
- * What a document has beside the record, as the JSON of its body: events if they are short, else the phases. Earlier versions stored both in the document,
+ * What a document has beside the record, as the JSON of its body: events if they are short, else the phases, and the request. Earlier versions stored both in the document,
  * the phases as a text, and before that short events as frames.
  */
-type Beside = { events?: StoredEvent[]; phases?: Phase[]; frames?: string }
-type Earlier = Omit<Beside, 'phases'> & { phases?: string }
+type Beside = { events?: StoredEvent[]; phases?: Phase[]; frames?: string; request?: RunRecord['request'] }
+type Earlier = Omit<Beside, 'phases' | 'request'> & { phases?: string }
 type StoredEvent = [seq: number, atMs: number, type: RunEvent['type'], data: JsonObject]
 
 /** Makes the JSON itself: copying the fields of a record takes longer than to render them. */
@@ -143,10 +145,11 @@ function recordDocument(ended: EndedRun): OwnedDocument {
 
 /** Made without parsing anything: the data of events are JSON already. */
 function bodyOf(ended: EndedRun): string | undefined {
-  const { events } = ended
+  const { events, request } = ended
   if (!events) return undefined
-  if (isShort(ended)) return `{"events":[${storedEvents(events)}]}`
-  return JSON.stringify({ phases: phasesOf(events) } satisfies Beside)
+  const beside = request ? `,"request":${JSON.stringify(request)}` : ''
+  if (isShort(ended)) return `{"events":[${storedEvents(events)}]${beside}}`
+  return `{"phases":${JSON.stringify(phasesOf(events))}${beside}}`
 }
 
 /** The JSON of `StoredEvent`s, with commas between them. */
@@ -174,9 +177,8 @@ type RecordDoc = Omit<RunRecord, keyof Earlier> & Earlier & { expires_ms: number
 
 function whole(stored: Stored | undefined): RunRecord | undefined {
   if (!stored) return undefined
-  const { events, phases = events ? phasesOf(events.map(readStored)) : [] } = besideOf(stored)
-  const record = shown(stored)
-  return phases.length > 0 ? { ...record, phases } : record
+  const { events, phases = events ? phasesOf(events.map(readStored)) : [], request } = besideOf(stored)
+  return { ...shown(stored), ...(phases.length > 0 && { phases }), ...(request && { request }) }
 }
 
 function besideOf({ doc, body }: Stored): Beside {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { RunEvent } from '../../../../shared/kernel/events.ts'
+import type { JsonObject, RunEvent } from '../../../../shared/kernel/events.ts'
 import { phasesOf } from '../../../../shared/work/runs/records/phases.ts'
 import { DONE } from './setup.ts'
 
@@ -68,6 +68,27 @@ describe('the phases of a run', () => {
       ...{ type: 'error', error: '', code: 'cancelled', detail: '', suggestion: '', retryable: false },
     }
     expect(linesOf(turnStart(1), toolUse('a'), cancelled)).to.deep.equal(['model m 1 0–10', 'tool Write 1 10–20'])
+  })
+
+  it('D20.5: are also the pauses before a model is called again, and the calls of a model that another one has taken over', () => {
+    const warning = (code: 'transport_retrying' | 'provider_failover', detail: JsonObject): RunEvent => ({
+      ...{ type: 'warning', code, message: '', detail },
+    })
+    const pause = warning('transport_retrying', { reason: 'http_529', delay_ms: 15 })
+    const takeOver = warning('provider_failover', { to: { provider: 'p', model: 'spare' }, reason: 'http_529' })
+    expect(linesOf(turnStart(1), pause, turnStart(1), takeOver, turnEnd(1), takeOver, DONE)).to.deep.equal([
+      'model m 1 0–30 failed',
+      'retry http_529 1 10–25',
+      'model spare 1 30–40',
+    ])
+    const failed: RunEvent = {
+      ...{ type: 'error', error: '', code: 'timeout', detail: '', suggestion: '', retryable: true },
+    }
+    expect(linesOf(turnStart(1), failed)).to.deep.equal(['model m 1 0–10 failed'])
+    expect(linesOf(turnStart(1), pause, DONE), 'no longer than the run').to.deep.equal([
+      'model m 1 0–20',
+      'retry http_529 1 10–20',
+    ])
   })
 
   it('D20.5: are the first 300', () => {

@@ -40,10 +40,10 @@ describe('the record of a run', () => {
 })
 
 describe('a search among runs', () => {
-  const run = { ...example(1), session_id: 's', customer_id: 'c', subject: 'ada', model: 'm', cost_usd: 0.5 }
+  const run = { ...example(1), session_id: 's', customer_id: 'c', subject: 'ada', model: 'm', flow: 'f', cost_usd: 0.5 }
 
   it('finds a run when each field that is asked for is equal', () => {
-    const fields = ['status', 'kind', 'code', 'session_id', 'customer_id', 'subject', 'model'] as const
+    const fields = ['status', 'kind', 'code', 'session_id', 'customer_id', 'subject', 'model', 'flow'] as const
     expect(isFound(run, {})).to.equal(true)
     for (const field of fields) {
       expect(isFound(run, { [field]: run[field] }), field).to.equal(true)
@@ -69,5 +69,21 @@ describe('a search among runs', () => {
     expect(isFound(run, { min_cost: 0.51 })).to.equal(false)
     expect(isFound(example(1), { min_cost: 0 })).to.equal(true)
     expect(isFound(example(1), { min_cost: 0.01 })).to.equal(false)
+  })
+
+  it('finds what took as long as is asked for, and nothing that goes on', () => {
+    const bounds = { min_ms: 1_000, max_ms: 1_000 }
+    expect(isFound(run, bounds)).to.equal(true)
+    expect(isFound(run, { min_ms: 1_001 })).to.equal(false)
+    expect(isFound(run, { max_ms: 999 })).to.equal(false)
+    expect(isFound({ ...run, ended_at: null }, { min_ms: 0 })).to.equal(false)
+    expect(isFound({ ...run, ended_at: null }, { max_ms: 1_000 })).to.equal(false)
+  })
+
+  it('finds a text in each of its names and in the values of its metadata, whatever its case, and nowhere else', () => {
+    const named = { ...run, title: 'Ship the Thing', step_id: 'collect', metadata: { team: 'Reds' } }
+    for (const q of ['THING', 'coll', 'reds', 'ada', named.run_id.slice(-4)])
+      expect(isFound(named, { q }), q).to.equal(true)
+    for (const q of ['team', 'done', '2026-11']) expect(isFound(named, { q }), q).to.equal(false)
   })
 })

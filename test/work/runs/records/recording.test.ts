@@ -68,4 +68,16 @@ describe('the recording of a run', () => {
     recording.abandon()
     expect([calls, room.bytes, recording.events]).to.deep.equal([['abandoned'], 0, undefined])
   })
+
+  it('D20.6: keeps what began the run as long as its events, in the room that they have, unless it is too long', () => {
+    const { room, recording, end } = setUp()
+    const longest = { prompt: 'x'.repeat(64 * 1_024 - '{"prompt":""}'.length) }
+    recording.keep({ prompt: `${longest.prompt}x` })
+    expect([recording.request, room.bytes]).to.deep.equal([undefined, 0])
+    recording.keep(longest)
+    end()
+    expect([recording.request, room.bytes, recording.eventBytes]).to.deep.equal([longest, 64 * 1_024 + 10, 10])
+    recording.settle(true)
+    expect([recording.request, room.bytes]).to.deep.equal([undefined, 0])
+  })
 })

@@ -19,6 +19,7 @@ export function FlowList({ query }: { query: URLSearchParams }) {
     field: 'flows',
     query: { figures: 'true' },
     concerns: ({ event }) => (event === 'flow.ended' ? COUNTED_MS : event === 'flow.changed'),
+    isKept: true,
   })
   return (
     <div class="page">

@@ -1,0 +1,45 @@
+import { parseJson } from '../../kernel/json.ts'
+import { CROSSED, type Crossed, type UsageRows, type UsageSums } from './port.ts'
+import { addRow, copyOf, OTHER, type OwnRows, type OwnSums, SUMMED } from './sums.ts'
+
+/** The key of the runs with these values of `CROSSED`, and of runs with two of them. */
+export const crossedKey = (values: readonly string[]): string => JSON.stringify(values)
+
+/** `undefined` for `OTHER`, in which the combinations that came too late are. */
+export function valuesOf(key: string): readonly string[] | undefined {
+  const values = parseJson(key)
+  return Array.isArray(values) ? values : undefined
+}
+
+type Pair = { by: Crossed; and: Crossed }
+
+/**
+ * Divides the rows of the dimension `by` by another one, with the combinations of the same hour or day. What these do not have of a value, as
+ * in times before they were kept, is under `OTHER` of the second, so that the sums are those of one dimension (D21e).
+ */
+export function divide(rows: UsageRows, combinations: UsageRows, { by, and }: Pair): UsageRows {
+  const [first, second] = [CROSSED.indexOf(by), CROSSED.indexOf(and)]
+  const left: OwnRows = new Map([...rows].map(([key, sums]) => [key, copyOf(sums)]))
+  const divided: OwnRows = new Map()
+  for (const [key, sums] of combinations) {
+    const values = valuesOf(key)
+    if (!values) continue
+    const value = values[first] ?? OTHER
+    const known = left.has(value) ? value : OTHER
+    addRow(divided, [crossedKey([known, values[second] ?? OTHER]), sums], Number.POSITIVE_INFINITY)
+    takeFrom(left.get(known), sums)
+  }
+  for (const [key, sums] of left)
+    if (sums.runs > 0) addRow(divided, [crossedKey([key, OTHER]), sums], Number.POSITIVE_INFINITY)
+  return divided
+}
+
+function takeFrom(left: OwnSums | undefined, taken: UsageSums): void {
+  if (!left) return
+  for (const field of SUMMED) left[field] = Math.max(0, left[field] - taken[field])
+  for (const [index, count] of taken.durations) {
+    const rest = (left.durations.get(index) ?? 0) - count
+    if (rest > 0) left.durations.set(index, rest)
+    else left.durations.delete(index)
+  }
+}
