@@ -94,15 +94,15 @@ describe('every page of the console', function () {
       found[colorScheme].push(...lasting.map((finding) => `${path} ${finding}`))
     }
     if ((await page.evaluate<number>('document.getAnimations().length')) > 0) found.moving.push(path)
+    for (const width of [390, 2_560]) {
+      await page.setViewportSize({ width, height: 900 })
+      if (await isTooWide(page)) found.tooWide.push(`${path} at ${width} px`)
+    }
     // What 1,280 px show at a zoom of 200 %.
     await page.setViewportSize({ width: 640, height: 400 })
     found.zoomed.push(...(await cutOff(page)).map((cut) => `${path} ${cut}`))
     if (await isTooWide(page)) found.zoomed.push(`${path} is too wide`)
     found.keys.push(...(await walk(page)).map((fault) => `${path} ${fault}`))
-    for (const width of [390, 2_560]) {
-      await page.setViewportSize({ width, height: 900 })
-      if (await isTooWide(page)) found.tooWide.push(`${path} at ${width} px`)
-    }
     found.elements.push(...(await loadedBy(page)).map((element) => `${path} ${element}`))
     found.hidden.push(...(await page.evaluate<string[]>(HIDDEN_TEXTS)).map((text) => `${path} ${JSON.stringify(text)}`))
   }
