@@ -1,7 +1,6 @@
-import { useEffect, useMemo } from 'preact/hooks'
 import type { Query } from '../../../shared/client/http/transport.ts'
 import { tellFailure } from '../base/announce.ts'
-import { get, kept, pace } from './engine.ts'
+import { get, pace } from './engine.ts'
 import { type Concerns, LiveResource, type Resource, useResource } from './resource.ts'
 
 /** Entries of the first page, and of those that somebody asks for. */
@@ -10,7 +9,6 @@ const MORE = 100
 /** What was shown is read again in larger parts, and no further than this. */
 const AGAIN = 200
 const MOST_AGAIN = 1_000
-const MOST_KEPT = 20
 
 export type Listing = {
   path: string
@@ -18,8 +16,6 @@ export type Listing = {
   field: string
   query?: Query
   concerns?: Concerns
-  /** Whoever comes back to the page sees at once what was last read, while it is read again. Only for rows without actions: those could be out of date. */
-  isKept?: boolean
 }
 
 type Pages<Item> = { items: readonly Item[]; next: string | undefined; isIncomplete: boolean }
@@ -27,7 +23,7 @@ type Pages<Item> = { items: readonly Item[]; next: string | undefined; isIncompl
 export type List<Item> = Resource<Pages<Item>> & { more(): Promise<void> }
 
 /** A list of the API, page by page. With more than one page shown, events no longer change it below the reader's eyes. */
-export function useList<Item>({ path, field, query = {}, concerns, isKept = false }: Listing): List<Item> {
+export function useList<Item>({ path, field, query = {}, concerns }: Listing): List<Item> {
   const read = async (limit: number, cursor?: string): Promise<Pages<Item>> => {
     const answer = await get<Record<string, unknown>>(path, { limit, ...query, cursor })
     const next = (answer['next_cursor'] as string | null) ?? undefined
@@ -40,7 +36,6 @@ export function useList<Item>({ path, field, query = {}, concerns, isKept = fals
     () => readAgain(read, shown().length),
     (event) => !isLong() && (concerns?.(event) ?? false),
   )
-  useKept(resource.state, isKept ? path : undefined)
   return { state: resource.state, reload: resource.reload, more: () => addPage(resource, read) }
 }
 
@@ -65,23 +60,4 @@ async function addPage<Item>(resource: LiveResource<Pages<Item>>, read: Read<Ite
   const { data } = resource.state.peek()
   if (data?.next === undefined) return
   await read(MORE, data.next).then((page) => resource.set(joined(data, page)), tellFailure)
-}
-
-/** Keeps what the list of a path shows when one leaves the page, and shows it when one comes back to this address. */
-export function useKept<T>(state: Resource<T>['state'], path: string | undefined): void {
-  const place = path === undefined ? undefined : `${location.pathname}${location.search} ${path}`
-  useMemo(() => {
-    const data = place === undefined ? undefined : kept().get(place)
-    if (data !== undefined) state.value = { data: data as T, error: undefined, isLoading: true }
-  }, [state])
-  useEffect(() => {
-    const all = kept()
-    return () => {
-      const { data } = state.peek()
-      if (place === undefined || data === undefined) return
-      all.delete(place)
-      all.set(place, data)
-      if (all.size > MOST_KEPT) all.delete(all.keys().next().value ?? '')
-    }
-  }, [state, place])
 }

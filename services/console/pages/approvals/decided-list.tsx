@@ -1,3 +1,4 @@
+import { useKept } from '../../api/kept-list.ts'
 import { useList } from '../../api/list.ts'
 import { hrefOf } from '../../base/router.ts'
 import type { Decided } from '../../parts/ask/reply.ts'
@@ -11,7 +12,8 @@ import { DecisionBadge } from './decision-badge.tsx'
 export function DecidedList() {
   const query = { state: 'decided' }
   const concerns = ({ event }: { event: string }) => event === 'permission.resolved'
-  const list = useList<Decided>({ path: '/permissions', field: 'permissions', query, concerns, isKept: true })
+  const list = useList<Decided>({ path: '/permissions', field: 'permissions', query, concerns })
+  useKept(list.state, '/permissions')
   return (
     <>
       <Loaded from={list}>

@@ -1,4 +1,5 @@
 import type { Schema } from '../../../../shared/client/api.ts'
+import { useKept } from '../../api/kept-list.ts'
 import { useList } from '../../api/list.ts'
 import { money, shortId } from '../../base/format.ts'
 import { hrefOf } from '../../base/router.ts'
@@ -14,7 +15,8 @@ type Summary = Schema<'PlanSummary'>
 
 export function PlanList() {
   const concerns = ({ event }: { event: string }) => event.startsWith('plan.')
-  const list = useList<Summary>({ path: '/plans', field: 'plans', concerns, isKept: true })
+  const list = useList<Summary>({ path: '/plans', field: 'plans', concerns })
+  useKept(list.state, '/plans')
   return (
     <>
       <Loaded from={list}>{({ items }) => (items.length === 0 ? <NoPlans /> : <PlanTable plans={items} />)}</Loaded>

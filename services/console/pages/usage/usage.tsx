@@ -18,6 +18,9 @@ import { UsageChart } from './usage-chart.tsx'
 import { UsageTable } from './usage-table.tsx'
 import './usage.css'
 
+/** The sums are stored so long after the end of a run. */
+const COUNTED_MS = 3_000
+
 /** The usage of the tenant's runs, by day or hour. */
 export function Usage({ query }: PageProps) {
   const by = query.get('by') ?? 'model'
@@ -28,7 +31,7 @@ export function Usage({ query }: PageProps) {
   const usage = useResource(
     JSON.stringify(request),
     () => readUsage(by, span, serverNow()),
-    ({ event }) => event === 'run.ended',
+    ({ event }) => event === 'run.ended' && COUNTED_MS,
   )
   const found = usage.state.value.data
   const measure = measureOf(query.get('measure'), found?.totals ?? [])

@@ -1,4 +1,5 @@
 import { may } from '../../../api/caller.ts'
+import { useKept } from '../../../api/kept-list.ts'
 import { useList } from '../../../api/list.ts'
 import { hrefOf, setFilters } from '../../../base/router.ts'
 import { CopyAs } from '../../../parts/copy-as.tsx'
@@ -19,8 +20,8 @@ export function FlowList({ query }: { query: URLSearchParams }) {
     field: 'flows',
     query: { figures: 'true' },
     concerns: ({ event }) => (event === 'flow.ended' ? COUNTED_MS : event === 'flow.changed'),
-    isKept: true,
   })
+  useKept(list.state, '/flows')
   return (
     <div class="page">
       <PageHead title="Flows" purpose="Agents with a fixed task: JSON in, JSON out that fits a schema.">

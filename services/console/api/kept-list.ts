@@ -1,0 +1,27 @@
+import { useEffect, useMemo } from 'preact/hooks'
+import { kept } from './engine.ts'
+import type { Resource } from './resource.ts'
+
+const MOST_KEPT = 20
+
+/**
+ * Keeps what the list of a path shows when one leaves the page, and shows it when one comes back to this address, while it is read again. Only
+ * for rows without actions: those could be out of date.
+ */
+export function useKept<T>(state: Resource<T>['state'], path: string): void {
+  const place = `${location.pathname}${location.search} ${path}`
+  useMemo(() => {
+    const data = kept().get(place)
+    if (data !== undefined) state.value = { data: data as T, error: undefined, isLoading: true }
+  }, [state])
+  useEffect(() => {
+    const all = kept()
+    return () => {
+      const { data } = state.peek()
+      if (data === undefined) return
+      all.delete(place)
+      all.set(place, data)
+      if (all.size > MOST_KEPT) all.delete(all.keys().next().value ?? '')
+    }
+  }, [state, place])
+}
