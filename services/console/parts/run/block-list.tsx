@@ -5,10 +5,10 @@ import { Icon } from '../icon.tsx'
 import { lazy } from '../lazy.tsx'
 import { memo } from '../memo.ts'
 import { StateBadge } from '../state-badge.tsx'
-import { Artifact } from './artifact.tsx'
 import { ToolCard } from './tool-card.tsx'
 import './run.css'
 
+const Artifact = lazy(() => import('./artifact.tsx').then((loaded) => loaded.Artifact))
 const Markdown = lazy<{ text: string; isOpen: boolean }>(
   () => import('../markdown/markdown.tsx').then((loaded) => loaded.Markdown),
   ({ text }) => <p>{text}</p>,

@@ -1,13 +1,12 @@
 import { type Signal, useSignal } from '@preact/signals'
-import { send } from '../../../api/engine.ts'
-import { tell, tellFailure } from '../../../base/announce.ts'
-import { hrefOf, navigate } from '../../../base/router.ts'
+import { hrefOf } from '../../../base/router.ts'
 import { CopyAs } from '../../../parts/copy-as.tsx'
-import { Dialog } from '../../../parts/dialog.tsx'
 import { Line } from '../../../parts/foreign.tsx'
 import { Icon } from '../../../parts/icon.tsx'
+import { lazy } from '../../../parts/lazy.tsx'
 import type { Conversation } from '../model/conversation.ts'
-import { isListed } from '../model/first-message.ts'
+
+const DeleteDialog = lazy(() => import('./delete-dialog.tsx').then((loaded) => loaded.DeleteDialog))
 
 /** What stands beside the conversation. */
 export type Drawer = 'files' | 'events' | undefined
@@ -59,34 +58,3 @@ const DrawerButton = ({ name, label, drawer }: { name: Drawer; label: string; dr
     {label}
   </button>
 )
-
-type DeleteProps = { conversation: Conversation; path: string; onClose(): void }
-
-function DeleteDialog({ conversation, path, onClose }: DeleteProps) {
-  const title = conversation.title.value || 'this conversation'
-  const remove = async () => {
-    await send('DELETE', path).then(() => tell('The conversation is deleted'), tellFailure)
-    isListed(conversation.id)
-    onClose()
-    navigate(hrefOf('/chat'))
-  }
-  return (
-    <Dialog label="Delete the conversation" onClose={onClose}>
-      <div class="stack">
-        <h2>Delete the conversation?</h2>
-        <p>
-          “<Line text={title} />” and its history are removed, a run that goes on is cancelled, and what was allowed for
-          it is forgotten.
-        </p>
-        <div class="row">
-          <button type="button" class="button danger" onClick={() => void remove()}>
-            Delete the conversation
-          </button>
-          <button type="button" class="button plain" onClick={onClose}>
-            Keep it
-          </button>
-        </div>
-      </div>
-    </Dialog>
-  )
-}

@@ -1,7 +1,6 @@
 import { tellFailure } from '../../../base/announce.ts'
 import { lazy } from '../../../parts/lazy.tsx'
 import { memo } from '../../../parts/memo.ts'
-import { Artifact } from '../../../parts/run/artifact.tsx'
 import { BlockList } from '../../../parts/run/block-list.tsx'
 import { LiveAnswer } from '../../../parts/run/live-answer.tsx'
 import { Prompt, PutInModel } from '../../../parts/run/prompt.tsx'
@@ -10,6 +9,7 @@ import { type Exchange, startsSubagents } from '../model/exchange.ts'
 
 type ExchangeProps = { exchange: Exchange; sessionId: string; onRetry(): void }
 
+const Artifact = lazy(() => import('../../../parts/run/artifact.tsx').then((loaded) => loaded.Artifact))
 const MessageTools = lazy(() => import('./message-tools.tsx').then((loaded) => loaded.MessageTools))
 
 /** A prompt and its answer. One that is over is never drawn again. */
