@@ -8,6 +8,6 @@ const root = join(import.meta.dirname, '..')
 const FILES_ONLY = ['@bull-board/ui'] // It has pages, and no module.
 const packages = Object.keys(packageFile.dependencies).filter((name) => !FILES_ONLY.includes(name))
 const modules = globSync('{services,shared}/**/*.ts', { cwd: root })
-  .filter((file) => !/^services\/console\/|\/main\.ts$|\.d\.ts$/.test(file))
+  .filter((file) => !/^services\/console\/|^shared\/client\/examples\/|\/main\.ts$|\.d\.ts$/.test(file))
   .map((file) => join(root, file))
 for (const module of [...packages, ...modules]) await import(module)

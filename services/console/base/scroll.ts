@@ -11,6 +11,7 @@ const scrolled = (): Element | null => document.querySelector('#page')
 /** Keeps in the browser's history how far its entries are scrolled: it does so itself only where the window scrolls. */
 export function watchScroll(): void {
   document.addEventListener('scrollend', ({ target }) => target === scrolled() && keepScroll(), { capture: true })
+  addEventListener('pagehide', keepScroll) // A scroll that has just ended has not been told yet.
   for (const move of OWN_MOVES) document.addEventListener(move, stop, { capture: true, passive: true })
   restoreScroll()
 }

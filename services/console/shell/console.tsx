@@ -13,7 +13,7 @@ import { Icon } from '../parts/icon.tsx'
 import { lazy } from '../parts/lazy.tsx'
 import { signIn } from '../sign-in/session.ts'
 import { isPaletteOpen, watchKeys } from './keys.ts'
-import { offered, type Page } from './pages.tsx'
+import { offered, type Page, type View } from './pages.tsx'
 import { Rail } from './rail.tsx'
 import { TopBar } from './top-bar.tsx'
 import './shell.css'
@@ -84,14 +84,15 @@ function TabTitle({ name }: { name: string | undefined }) {
   return null
 }
 
-type Found = { page: Page; params: Record<string, string> }
+type Found = { page: Page; view: View; params: Record<string, string> }
 
 function findPage(path: string): Found | undefined {
   for (const page of offered())
-    for (const pattern of page.patterns) {
-      const params = match(pattern, path)
-      if (params) return { page, params }
-    }
+    for (const view of page.one ? [page, page.one] : [page])
+      for (const pattern of view.patterns) {
+        const params = match(pattern, path)
+        if (params) return { page, view, params }
+      }
   return undefined
 }
 
@@ -100,19 +101,19 @@ function prefetch({ target }: Event): void {
   const href = target instanceof Element && target.closest('a[href^="/console"]')?.getAttribute('href')
   if (href)
     void findPage(pathOf(href))
-      ?.page.load()
+      ?.view.load()
       .catch(() => {})
 }
 
 /** The code of the pages that were opened. */
-const loaded = ofTab(() => signal<ReadonlyMap<string, FunctionComponent<PageProps> | Error>>(new Map()))
+const loaded = ofTab(() => signal<ReadonlyMap<View, FunctionComponent<PageProps> | Error>>(new Map()))
 
-function PageFrame({ page, params }: Found) {
-  const View = loaded().value.get(page.path)
+function PageFrame({ view, params }: Found) {
+  const Shown = loaded().value.get(view)
   useEffect(() => {
-    if (!loaded().peek().has(page.path)) void load(page)
-  }, [page])
-  if (View instanceof Error)
+    if (!loaded().peek().has(view)) void load(view)
+  }, [view])
+  if (Shown instanceof Error)
     return (
       <div class="empty">
         <h2>This page could not be loaded</h2>
@@ -122,7 +123,7 @@ function PageFrame({ page, params }: Found) {
         </button>
       </div>
     )
-  return View ? <View params={params} query={here().value.query} /> : <PageSkeleton />
+  return Shown ? <Shown params={params} query={here().value.query} /> : <PageSkeleton />
 }
 
 const PageSkeleton = () => (
@@ -134,9 +135,9 @@ const PageSkeleton = () => (
   </div>
 )
 
-async function load(page: Page): Promise<void> {
-  const view = await page.load().catch((cause: unknown) => new Error('not loaded', { cause }))
-  loaded().value = new Map(loaded().value).set(page.path, view)
+async function load(view: View): Promise<void> {
+  const shown = await view.load().catch((cause: unknown) => new Error('not loaded', { cause }))
+  loaded().value = new Map(loaded().value).set(view, shown)
 }
 
 const Search = lazy(() => import('../parts/palette/search.tsx').then((module) => module.Search))

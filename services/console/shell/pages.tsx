@@ -3,17 +3,23 @@ import { has, may } from '../api/caller.ts'
 import type { PageProps } from '../base/page-props.ts'
 import type { IconName } from '../parts/icon.tsx'
 
-export type Page = {
+/** What the address names, with code of its own. */
+export type View = {
+  /** Its paths, `:name?` for a part that may be missing. */
+  patterns: readonly string[]
+  load(): Promise<FunctionComponent<PageProps>>
+}
+
+export type Page = View & {
   name: string
   icon: IconName
   /** The path of its rail entry. */
   path: string
-  /** All its paths, `:name?` for a part that may be missing. */
-  patterns: readonly string[]
+  /** One thing of its list, where that has code of its own. */
+  one?: View
   /** The second key of `g x`. */
   key: string
   isOffered(): boolean
-  load(): Promise<FunctionComponent<PageProps>>
 }
 
 /** The pages of the rail, in its order. The code of each is loaded when it is opened. */
@@ -67,10 +73,14 @@ const PAGES: readonly Page[] = [
     name: 'Activity',
     icon: 'activity',
     path: '/activity',
-    patterns: ['/activity/:run?'],
+    patterns: ['/activity'],
     key: 'v',
     isOffered: () => may('read'),
     load: () => import('../pages/activity/activity.tsx').then(({ Activity }) => Activity),
+    one: {
+      patterns: ['/activity/:run'],
+      load: () => import('../pages/activity/run-page.tsx').then(({ RunPage }) => RunPage),
+    },
   },
   {
     name: 'Usage',

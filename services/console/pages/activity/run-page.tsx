@@ -6,10 +6,12 @@ import { useList } from '../../api/list.ts'
 import { useResource } from '../../api/resource.ts'
 import { tell, tellFailure } from '../../base/announce.ts'
 import { money, short, shortId } from '../../base/format.ts'
+import type { PageProps } from '../../base/page-props.ts'
 import { hrefOf } from '../../base/router.ts'
 import { CopyAs } from '../../parts/copy-as.tsx'
 import { Line } from '../../parts/foreign.tsx'
 import { Icon } from '../../parts/icon.tsx'
+import { lazy } from '../../parts/lazy.tsx'
 import { Loaded } from '../../parts/loading.tsx'
 import { useLiveRun } from '../../parts/run/use-live-run.ts'
 import { nameOf } from '../../parts/run-facts.ts'
@@ -20,11 +22,20 @@ import { RunCause } from './run-cause.tsx'
 import { RunFiles } from './run-files.tsx'
 import { RunStory } from './run-story.tsx'
 import { Waterfall } from './waterfall.tsx'
+import './activity.css'
+
+const Compare = lazy(() => import('./compare.tsx').then((loaded) => loaded.Compare))
 
 type Run = Schema<'Run'>
 
-/** One run: how it went, what it used, and everything that it has said and done. */
-export function RunPage({ id }: { id: string }) {
+/** One run, or two side by side. */
+export function RunPage({ params: { run = '' }, query }: PageProps) {
+  const other = query.get('with')
+  return other ? <Compare key={`${run} ${other}`} ids={[run, other]} /> : <OneRun key={run} id={run} />
+}
+
+/** How the run went, what it used, and everything that it has said and done. */
+function OneRun({ id }: { id: string }) {
   const run = useResource(
     id,
     () => get<Run>(`/runs/${encodeURIComponent(id)}`),
