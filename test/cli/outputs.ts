@@ -21,7 +21,12 @@ export function collect(changes: Partial<Output> = {}) {
 export function cliOf(client: object) {
   const { output, written } = collect()
   const codes: number[] = []
-  const io = { stdin: { isTTY: false }, stderr: { isTTY: false }, cwd: '/' } as unknown as Io
+  const io = {
+    stdin: { isTTY: false },
+    stderr: { isTTY: false },
+    cwd: '/',
+    onInterrupt: () => () => {},
+  } as unknown as Io
   const cli = {
     ...{ io, output, engine: async () => client as AgentEngine, exitWith: (code: number) => void codes.push(code) },
     target: () => Promise.reject(new Error('not expected')),

@@ -165,7 +165,7 @@ inBothForms('the console, for somebody who has never seen it', (start, form) => 
     const failed = await pages.product.stream('/agent/run', { prompt: 'And now?' })
     await failed.all()
     await page.goto(pages.at(`/activity/${failed.runId}`))
-    const alert = page.getByRole('region', { name: 'What happened' }).getByRole('alert')
+    const alert = page.getByRole('region', { name: 'Why it failed' }).getByRole('alert')
     const told = (await alert.innerText()).match(/check/gi)
     expect(told, 'it says once what to check').to.have.length(1)
     await page.goto(pages.at('/settings'))

@@ -7,7 +7,7 @@ import { type ConsoleUnderTest, startConsole } from './support/console.ts'
 
 const ALL = ['read', 'run', 'approve', 'flows', 'admin']
 /** Buttons that change nothing: they lead elsewhere, show more, or are about this tab only. */
-const HARMLESS = /^(Copy as|Save as CSV|Notify me|Events|Try again|Show|Plans|Activity|Flows|Waves|Time)/
+const HARMLESS = /^(Copy as|Save as|Compare two|Notify me|Events|Try again|Show|Plans|Activity|Flows|Waves|Time)/
 
 describe('the console with a token that may not do everything', () => {
   let signer: Signer

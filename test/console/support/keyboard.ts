@@ -51,7 +51,7 @@ const TABS = String.raw`globalThis.tabs ??= (() => {${COMMON}
   let reached = new Set()
   let faults = []
   const isOfOtherRadio = (each) => each.type === 'radio' && !each.checked
-  const places = () => [...page().querySelectorAll(PLACES)].filter((each) => isShown(each) && !isOfOtherRadio(each))
+  const places = () => [...page().querySelectorAll(PLACES)].filter((each) => isShown(each) && !isOfOtherRadio(each) && !each.matches('[tabindex="-1"][aria-hidden]'))
   const unreached = () => places().filter((each) => !reached.has(each))
   const isMarked = (each, up = 3) => {
     const { outlineStyle, outlineWidth, borderTopColor } = getComputedStyle(each)

@@ -190,7 +190,7 @@ describe('the plan queue', () => {
     const { url } = await start()
     const { paths } = await apiDocument()
     const ofPlans = Object.entries(paths).filter(([each]) => each.startsWith('/plans'))
-    expect(ofPlans).to.have.length(9)
+    expect(ofPlans).to.have.length(10)
     for (const [template, operations] of ofPlans) {
       for (const method of Object.keys(operations).filter((each) => each !== 'parameters')) {
         for (const id of [NOBODYS, 'malformed']) {

@@ -7,7 +7,7 @@ import { Icon } from '../../../parts/icon.tsx'
 import { Menu } from '../menu.tsx'
 import { type Active, activeIn, FILTERS, METADATA, searchFor, shown } from './filters.ts'
 
-const HINT = 'Run or session id, or a text in titles and names'
+const HINT = 'An id, or text in titles and names'
 
 type Edited = { param: string; value: string }
 
