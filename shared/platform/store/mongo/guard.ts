@@ -34,7 +34,7 @@ export function createOperationGuard(health: Health, isReady: () => boolean): Op
       return result
     } catch (cause) {
       if (isDuplicate(cause)) throw cause
-      if (!(cause instanceof MongoError || deadline.signal.aborted)) throw cause
+      if (!(cause instanceof MongoError || isOfSocket(cause) || deadline.signal.aborted)) throw cause
       // The caller's own shorter deadline, or its refusal, says nothing about MongoDB.
       if (withinMs >= DEADLINE_MS && performance.now() < mayWriteUntil()) health.failed()
       throw storeUnavailable(cause)
@@ -44,6 +44,10 @@ export function createOperationGuard(health: Health, isReady: () => boolean): Op
     }
   }
 }
+
+/** An error of Node's, such as EPIPE, which the driver throws as it is when MongoDB has ended the connection a moment before. */
+const isOfSocket = (cause: unknown): boolean =>
+  cause instanceof Error && 'code' in cause && /^(E[A-Z]+|ERR_STREAM_\w+)$/.test(String(cause.code))
 
 export const DUPLICATE = 11_000
 

@@ -40,10 +40,16 @@ describe('the guard of MongoDB’s operations', () => {
     expect(failure).to.be.instanceOf(AppError).and.include({ kind: 'unavailable', cause })
     expect(failure.message).to.not.include('10.0.0.1')
     expect(reports).to.deep.equal(['failed'])
-    const refused = new MongoServerError({ code: 50, message: 'exceeded time limit' })
-    expect(await failureOf(createOperationGuard(health, isReady)(() => Promise.reject(refused)))).to.include({
-      kind: 'unavailable',
-    })
+    const others = [
+      new MongoServerError({ code: 50, message: 'exceeded time limit' }),
+      Object.assign(new Error('This socket has been ended by the other party'), { code: 'EPIPE' }),
+      Object.assign(new Error('Cannot call write after a stream was destroyed'), { code: 'ERR_STREAM_DESTROYED' }),
+    ]
+    for (const other of others)
+      expect(await failureOf(createOperationGuard(health, isReady)(() => Promise.reject(other)))).to.include({
+        kind: 'unavailable',
+        cause: other,
+      })
   })
 
   it('reports no failure when only the caller’s shorter time is over', async () => {
@@ -71,7 +77,8 @@ describe('the guard of MongoDB’s operations', () => {
   it('passes a duplicate and a bug on unchanged', async () => {
     const { health, reports } = recordHealth()
     const guard = createOperationGuard(health, isReady)
-    for (const cause of [new MongoServerError({ code: 11_000 }), new TypeError('bug')])
+    const misuse = Object.assign(new TypeError('bug'), { code: 'ERR_INVALID_ARG_TYPE' })
+    for (const cause of [new MongoServerError({ code: 11_000 }), new TypeError('bug'), misuse])
       expect(await failureOf(guard(() => Promise.reject(cause)))).to.equal(cause)
     expect(reports).to.deep.equal([])
   })

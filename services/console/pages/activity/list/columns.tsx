@@ -61,7 +61,7 @@ export const COLUMNS: readonly Column[] = [
       ),
   },
   {
-    ...{ id: 'cost', title: 'Cost', width: '78px', ...usual, isRight: true },
+    ...{ id: 'cost', title: 'Cost', width: '90px', ...usual, isRight: true },
     cell: ({ cost_usd: cost }) => cost !== undefined && money(cost),
   },
   {
