@@ -56,8 +56,9 @@ async function main(names: readonly string[]): Promise<void> {
   const pages = await startConsole({ env: { DATA_DIR: folder.path } })
   try {
     const isWanted = ([name]: Shot) => names.length === 0 || names.includes(name)
-    if (names.length === 0) await rm(FOLDER, { recursive: true, force: true })
     await mkdir(FOLDER, { recursive: true })
+    const former = (await readdir(FOLDER)).filter((name) => name.endsWith('.webp'))
+    if (names.length === 0) await Promise.all(former.map((name) => rm(FOLDER + name)))
     const page = await pages.open('/')
     if (isWanted(FIRST)) await take(page, pages, FIRST)
     const shots = shotsOf(await tellDay(pages.product)).filter(isWanted)
@@ -66,7 +67,7 @@ async function main(names: readonly string[]): Promise<void> {
   } finally {
     await pages.close()
   }
-  const files = await readdir(FOLDER)
+  const files = (await readdir(FOLDER)).filter((name) => name.endsWith('.webp'))
   process.stdout.write(`${files.length} pictures in ${FOLDER}\n`)
 }
 
