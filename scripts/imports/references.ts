@@ -19,7 +19,7 @@ const DOCUMENTS = [
   'services/**/*.js',
 ]
 
-/** What the console's pages become, libraries included. */
+/** The built console, which has the code of libraries in it. */
 const BUILT = 'services/console/built/'
 
 /** A decision (`D4.2`), one of its lettered rules (`D4.5c`), a section of them (`D4`), or a range of decisions or of rules. */

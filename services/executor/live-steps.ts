@@ -38,7 +38,7 @@ export class LiveSteps {
   /** `undefined` also for one that has ended. */
   describe(tenant: TenantId, runId: string): RunSummary | undefined {
     const step = this.get(tenant, runId)
-    return step?.isEnded === false ? step.description : undefined
+    return step?.journal.isEnded === false ? step.description : undefined
   }
 
   #forget(step: LiveStep): void {
@@ -49,44 +49,32 @@ export class LiveSteps {
   /** Whoever reads one that is not known any more reads it to its end. */
   #onReaders(step: LiveStep): void {
     const isKnown = this.#steps.get(step.facts.run_id) === step
-    if (!isKnown && step.isEnded && step.readerCount === 0) step.drop()
+    const { journal } = step
+    if (!isKnown && journal.isEnded && journal.readerCount === 0) journal.drop()
   }
 }
 
 class LiveStep {
   readonly facts: RunFacts
+  readonly journal: Journal
   readonly #report: RunReport
-  readonly #journal: Journal
   readonly #onEnded: () => void
 
   constructor(facts: RunFacts, report: RunReport, { journal, onEnded }: { journal: Journal; onEnded: () => void }) {
     this.facts = facts
     this.#report = report
-    this.#journal = journal
+    this.journal = journal
     this.#onEnded = onEnded
   }
 
-  get isEnded(): boolean {
-    return this.#journal.isEnded
-  }
-
-  get readerCount(): number {
-    return this.#journal.readerCount
-  }
-
   note(event: AgentEvent): void {
-    const appended = this.#journal.append(event)
+    const appended = this.journal.append(event)
     this.#report.note(event, appended)
     if (appended.isLast) this.#onEnded()
   }
 
-  /** To be awaited between two events: a reader that is too far behind is waited for. */
-  async settled(signal: AbortSignal): Promise<void> {
-    await this.#journal.waitForDrain(signal)
-  }
-
   follow(after: number): FrameCursor {
-    return this.#journal.follow(after)
+    return this.journal.follow(after)
   }
 
   /** Of one that goes on. */
@@ -94,10 +82,6 @@ class LiveStep {
     const { run_id, started_at } = this.facts
     const { details, phases } = this.#report
     const state = { run_id, status: 'running' as const, started_at, ended_at: null }
-    return { ...details, ...state, event_count: this.#journal.lastSeq, ...(phases?.length && { phases }) }
-  }
-
-  drop(): void {
-    this.#journal.drop()
+    return { ...details, ...state, event_count: this.journal.lastSeq, ...(phases?.length && { phases }) }
   }
 }

@@ -127,7 +127,7 @@ async function runStep(
   try {
     const end = await runUnattended(await taskOf(), resources, (event) => {
       note(event)
-      return live.settled(resources.signal)
+      return live.journal.waitForDrain(resources.signal)
     })
     const { spent } = figures
     return 'failure' in end ? { error: end.failure.error, spent } : { output: end.answer.text, spent }

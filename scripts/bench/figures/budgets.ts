@@ -11,7 +11,7 @@ const AT_ONCE = 16
 /** Budgets that are never used up. */
 const BUDGETS = { tokens_per_day: 1_000_000_000, usd_per_day: 1_000_000 }
 
-/** What a budget adds to a model call: runs of a flow, each of one call, in rounds with and without budgets, which take turns. */
+/** What a budget adds to the cost of a model call. Flows of one call each run in rounds, by turns with and without a budget. */
 export const budgets: Figure[] = [
   {
     name: 'budget-cpu',
@@ -20,12 +20,9 @@ export const budgets: Figure[] = [
     unit: 'x',
     async measure(bench) {
       const { free, limited } = await measureBoth(bench)
-      const [before, after] = [free, limited].map((rounds) => median(rounds.map(({ cpuMs }) => cpuMs))) as [
-        number,
-        number,
-      ]
-      const detail = `${before.toFixed(2)} ms without, ${after.toFixed(2)} ms with`
-      return { value: median(limited.map(({ cpuMs }, i) => cpuMs / (free[i]?.cpuMs ?? Number.NaN))), detail }
+      const msOf = (rounds: readonly Round[]) => median(rounds.map(({ cpuMs }) => cpuMs)).toFixed(2)
+      const value = median(limited.map(({ cpuMs }, i) => cpuMs / (free[i]?.cpuMs ?? Number.NaN)))
+      return { value, detail: `${msOf(free)} ms without, ${msOf(limited)} ms with` }
     },
   },
   {
@@ -42,7 +39,7 @@ export const budgets: Figure[] = [
   },
 ]
 
-/** Of a call: CPU, the scripts that Redis was sent, and all commands. */
+/** For one call: the CPU, the scripts that were sent to Redis, and all commands that Redis carried out, those within scripts included. */
 type Round = { cpuMs: number; sent: number; all: number }
 
 const measureBoth = once(async (bench: Bench): Promise<Record<'free' | 'limited', Round[]>> => {

@@ -54,7 +54,7 @@ const BYTES = { type: 'application/octet-stream', before: NOTHING, behind: NOTHI
 /** A body goes to the server that it was read for, and to no other. */
 const SENT_ONCE = { method: 'POST', duplex: 'half', redirect: 'error' } as const
 
-/** What stands around the bytes of the field `file` of a form (RFC 7578). */
+/** The parts of a form's body before and behind the bytes of its field `file` (RFC 7578). */
 function partOf(fields: readonly Field[], fileName: string): typeof BYTES {
   const boundary = `ae-${crypto.randomUUID()}`
   const part = (disposition: string) => `--${boundary}\r\nContent-Disposition: form-data; ${disposition}\r\n`

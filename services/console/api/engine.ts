@@ -42,7 +42,7 @@ export const send = <T>(method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: strin
   return transport().json<T>(method, path, { body })
 }
 
-/** What lists have last shown, by their places (`list.ts`). What the person changes may be in one of them, so a change empties it. */
+/** The entries that each list showed last (`kept-list.ts`). It is emptied with each change that the person makes, since any list may show what was changed. */
 export const kept = ofTab(() => new Map<string, unknown>())
 
 /** How often the tab may read by itself. */

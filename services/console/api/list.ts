@@ -6,7 +6,7 @@ import { type Concerns, LiveResource, type Resource, useResource } from './resou
 /** Entries of the first page, and of those that somebody asks for. */
 const FIRST = 50
 const MORE = 100
-/** What was shown is read again in larger parts, and no further than this. */
+/** Entries of each request that reads a long list again, and the most entries that are read again. */
 const AGAIN = 200
 const MOST_AGAIN = 1_000
 

@@ -40,7 +40,8 @@ const MINUTE_MS = 60_000
 const BURST = 1 / 12
 /** The part of a minute that is kept for interactive calls, and becomes less in its last seconds where the room is whole again at its end. */
 const KEPT = 0.03
-const KEPT_MS = 10_000
+/** Before a minute ends whose room then is whole again, the kept part shrinks for so long. */
+const SHRINKS_MS = 10_000
 /** Calls larger than this part of a limit are sent for the provider to judge. */
 const MOST = 0.9
 /** A process that did not ask for so long waits for nothing, and after the longer time has nothing at work. */
@@ -221,7 +222,7 @@ function fitsIn(pool: Pool, { amount, isFirst, now }: Wanted): number {
 }
 
 const keptOf = ({ counted, wholeAt }: Pool, now: number): number =>
-  KEPT * counted * (wholeAt === 0 ? 1 : Math.min(1, Math.max(0, wholeAt - now) / KEPT_MS))
+  KEPT * counted * (wholeAt === 0 ? 1 : Math.min(1, Math.max(0, wholeAt - now) / SHRINKS_MS))
 
 type Giving = { at: number; share: number; now: number }
 

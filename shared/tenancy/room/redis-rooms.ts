@@ -18,7 +18,7 @@ const ASK: Script = {
   lua: `local t = redis.call('TIME')
   local now = t[1] * 1000 + math.floor(t[2] / 1000)
   local ask = cjson.decode(ARGV[2])
-  local MINUTE, BURST, KEPT, MOST = 60000, 1 / 12, 0.03, 0.9
+  local MINUTE, BURST, KEPT, SHRINKS, MOST = 60000, 1 / 12, 0.03, 10000, 0.9
   local function pool()
     return {limit = 0, guessedAt = 0, counted = 0, room = 0, pace = 0, at = now, wholeAt = 0, sent = 0, minute = now, used = 0, usedBefore = 0}
   end
@@ -127,7 +127,7 @@ const ASK: Script = {
   room.members[ask.process] = member
 
   local function keptOf(p)
-    return KEPT * p.counted * (p.wholeAt == 0 and 1 or math.min(1, math.max(0, p.wholeAt - now) / 10000))
+    return KEPT * p.counted * (p.wholeAt == 0 and 1 or math.min(1, math.max(0, p.wholeAt - now) / SHRINKS))
   end
   local function fitsIn(p, amount)
     if p.counted == 0 then return 0 end

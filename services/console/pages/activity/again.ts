@@ -15,7 +15,7 @@ export function canStartAgain({ kind, request, trace_id: trace }: Run): boolean 
   return kind === 'flow' ? trace !== undefined && has('dispatches') : request !== undefined && kind !== 'step'
 }
 
-/** What begins the run again. A message becomes another version of itself, in its conversation. Throws when that is gone. */
+/** The request that starts the run again. A message is sent as another version of itself; throws when its conversation was deleted. */
 export async function startOf(run: Run): Promise<Start> {
   const { kind, request, customer_id, metadata, attachments, session_id: session } = run
   if (kind === 'flow') return flowStart(run)

@@ -8,7 +8,7 @@ export type Filter = {
   label: string
   form: 'choice' | 'text' | 'number' | 'time'
   choices?: readonly string[]
-  /** What is typed, times this, is the value. */
+  /** The parameter's value for each one that is typed, as 1,000 ms for a second. */
   factor?: number
   /** The value in words. */
   show?(value: string): string
