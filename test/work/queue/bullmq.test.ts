@@ -47,7 +47,7 @@ describe('queue on Redis', () => {
       createBullConsume({ url: redis.url, onProblem() {}, times: long }),
     )
     for (const other of ['', '77', '8']) await consumer.reclaim(other)
-    const later = { ...job, id: 'trace_later' }
+    const later = { ...job, id: 'trace_later', reader: { gateway: 3, stream: 8, readsEnd: true } }
     await queue.add(later)
     await waitFor(1)
     expect(await consumer.owners()).to.include('7')

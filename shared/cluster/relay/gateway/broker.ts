@@ -229,6 +229,10 @@ export class RelayBroker {
       this.#starts.refuseIfClosing()
       return this.#accessTo(runId).followRun(tenant, runId, after)
     },
+    expectRun: (tenant, runId) => ({
+      gateway: this.#deps.membership.epoch,
+      stream: this.streams.expect(this.#queued.waiting.expect({ tenant, runId })),
+    }),
     cancelRun: (tenant, runId) => this.#accessTo(runId).cancelRun(tenant, runId),
     steerRun: (...args) => this.#callRun('steerRun', args),
     listFiles: (...args) => this.#callFolder('listFiles', args),
