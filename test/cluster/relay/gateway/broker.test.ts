@@ -105,6 +105,18 @@ describe('gateway’s broker: starting a run', () => {
     expect(calls.sort()).to.deep.equal(['2 startRun', '2 startRun', '3 startRun', '3 startRun'])
   })
 
+  it('is tried at a third worker when two are silent', async function () {
+    this.timeout(10_000)
+    const asked = new Set<number>()
+    const { relay, broker } = setUp((epoch, method) => {
+      if (method === 'startRun') asked.add(epoch)
+      return method === 'startRun' && asked.size < 3 ? SILENT : null
+    })
+    relay.onMembers([worker(2), worker(3), worker(4)])
+    await broker.startRun(TENANT, prompt)
+    expect([...asked].sort()).to.deep.equal([2, 3, 4])
+  })
+
   it('a run that a worker refused does not count there', async () => {
     const { relay, broker, calls } = setUp(() => (calls.length === 1 ? refuse('rate_limit') : null))
     relay.onMembers([worker(2, { load: 1 }), worker(3)])
