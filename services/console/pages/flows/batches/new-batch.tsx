@@ -1,9 +1,8 @@
 import { type Signal, useSignal } from '@preact/signals'
 import type { Schema } from '../../../../../shared/client/api.ts'
 import { caller, has } from '../../../api/caller.ts'
-import { get, send } from '../../../api/engine.ts'
+import { get, send, transport } from '../../../api/engine.ts'
 import { useResource } from '../../../api/resource.ts'
-import { upload } from '../../../api/upload.ts'
 import { tell, tellFailure } from '../../../base/announce.ts'
 import { bytes, counted, money } from '../../../base/format.ts'
 import { listOf } from '../../../base/json-value.ts'
@@ -81,6 +80,9 @@ async function priceOf({ name }: Flow, items: readonly Item[], answerer: object)
   return `About ${money(from * count)} ${most} for ${counted(count, 'input')}, as the first one is.`
 }
 
+/** A file may be large, and the way to the server slow. */
+const UPLOAD_MS = 600_000
+
 type Inputs = ReturnType<typeof useInputs>
 type Item = { input?: unknown }
 
@@ -95,7 +97,8 @@ function useInputs({ definition }: Flow) {
     if (isWritten) return { items: itemsIn(text.value) }
     if (source.value !== CHOSEN) return { file_id: source.value }
     if (!file.value) throw new Error('Choose a file.')
-    const { file_id } = await upload(file.value, { signal: new AbortController().signal, onProgress: () => {} })
+    const call = { query: { name: file.value.name }, body: file.value, timeoutMs: UPLOAD_MS }
+    const { file_id } = await transport().json<Schema<'File'>>('POST', '/files', call)
     return { file_id }
   }
   return {
