@@ -6,9 +6,11 @@ import type { FrameStream } from '../journal/frame-stream.ts'
 import type { RememberedPage } from '../permissions/remembered-page.ts'
 import type { SignedAnswer, SignedReply } from '../permissions/reply.ts'
 import type { ListedAsks, PermissionPage, PermissionSummary } from '../permissions/store.ts'
-import type { FilePiece, FolderFiles, FolderPage } from './files.ts'
 import type { RunFilter, RunPage, RunReader, RunRequest, RunSearch, RunSummary } from './runs.ts'
 import type {
+  FilePiece,
+  FolderFiles,
+  FolderPage,
   MessageFilter,
   MessagePage,
   MessageRequest,

@@ -7,8 +7,7 @@ import { lessLoadedOfTwo, type Workers } from '../../members/workers.ts'
 import { isUnanswered, noWorker } from '../../owners/session-router.ts'
 import type { Membership } from '../membership.ts'
 import type { RelayedStreams } from '../streams/relayed-streams.ts'
-import { createRunId } from './run-calls.ts'
-import { ACCEPT_MS, type Callee, type WorkerCalls } from './worker-calls.ts'
+import { ACCEPT_MS, type Callee, createRunId, type WorkerCalls } from './worker-calls.ts'
 import type { WorkerPlaces } from './worker-places.ts'
 
 /** How long workers are tried one after another. */

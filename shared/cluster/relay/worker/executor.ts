@@ -4,10 +4,9 @@ import type { TenantId } from '../../../kernel/tenant.ts'
 import type { RunInbox } from '../../commands/inbox.ts'
 import type { RunReader } from '../../commands/runs.ts'
 import { Executors, type KnownExecutors, knownExecutors } from '../../members/executors.ts'
-import { ClusterMember, type MemberDeps } from '../member.ts'
+import { ClusterMember, type ClusterPorts, type MemberDeps } from '../member.ts'
 import type { MemberReadiness } from '../membership.ts'
 import { announceStart } from '../notices.ts'
-import type { ClusterPorts } from '../ports.ts'
 import { RelayInbox, runMethods } from './relay-inbox.ts'
 
 /** The executor that the relay connects to the cluster. */

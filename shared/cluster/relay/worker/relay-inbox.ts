@@ -1,4 +1,4 @@
-import { answeringWithin } from '../../../kernel/async/patience.ts'
+import { answeringWithin } from '../../../kernel/async/deadline.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import { linked } from '../../../kernel/trace.ts'
 import type { Inbox, RunInbox } from '../../commands/inbox.ts'

@@ -1,4 +1,4 @@
-// Tests broker.ts and run-starts.ts: a gateway’s broker, with workers that a test plays.
+// Tests broker.ts, commands.ts and run-starts.ts: a gateway’s broker, with workers that a test plays.
 
 import { expect } from 'chai'
 import { RelayBroker } from '../../../../shared/cluster/relay/gateway/broker.ts'
