@@ -19,6 +19,8 @@ export type Execution = {
   request: FlowRunRequest
   subject: string
   idempotencyKey: string | undefined
+  /** Its caller waits for its end, and reads no event before. */
+  readsEnd?: boolean
   /** Aborted when its client has left: then it waits for no place any more. */
   left?: AbortSignal
   /** Called when its start waits for a place. */
