@@ -9,6 +9,7 @@ import { idempotencyKeyOf, PERMISSION, queryFlag, queryNumber } from '../../para
 import { leaveRunning } from '../../starting/answer-start.ts'
 import { endWithClient, type OnDisconnect, onDisconnectOf } from '../../starting/on-disconnect.ts'
 import { repeatedOf } from '../../starting/repeated.ts'
+import { runFailure } from '../../starting/run-answer.ts'
 import type { DialectDeps } from '../dialect.ts'
 import { type CallAnswer, lacksPlace, type PermissionAnswer, sessionIdIn } from '../shared/conversation.ts'
 import { Fields } from '../shared/fields.ts'
@@ -71,6 +72,8 @@ function create(deps: DialectDeps): RequestHandler {
     if (onDisconnect === 'cancel') endWithClient(deps.broker, res, { runId: ref.runId })
     await answerUntilLeft(res, async (signal) => {
       await readResponse(source, projection, { signal })
+      const { failure } = projection
+      if (failure?.code === 'no_room') throw runFailure(ref.runId, failure) // Nothing has begun: the client may send it again.
       return projection.response
     })
   }
