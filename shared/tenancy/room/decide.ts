@@ -40,7 +40,7 @@ const MINUTE_MS = 60_000
 const BURST = 1 / 12
 /** The part of a minute that is kept for interactive calls, and becomes less in its last seconds where the room is whole again at its end. */
 const KEPT = 0.03
-/** Before a minute ends whose room then is whole again, the kept part shrinks for so long. */
+/** How long the kept part shrinks at the end of a minute, after which the room is whole again. */
 const SHRINKS_MS = 10_000
 /** Calls larger than this part of a limit are sent for the provider to judge. */
 const MOST = 0.9
