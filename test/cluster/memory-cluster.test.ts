@@ -121,10 +121,10 @@ describe('a cluster within one process', () => {
     )
     link.cut()
     expect(await textOf(frames)).to.include('worker_lost')
+    expect((await broker.listPermissions(TENANT, { limit: 1 })).permissions).to.deep.equal([])
     const id = permissions[0]?.id ?? ''
     expect(await statusOf(broker.replyPermission(TENANT, runId, id, { allow: true }))).to.equal(404)
     expect(await broker.findPermission(TENANT, runId, id)).to.equal(undefined)
-    expect((await broker.listPermissions(TENANT, { limit: 1 })).permissions).to.deep.equal([])
   })
 
   it('the sessions of a worker that drains go on at another', async () => {
