@@ -1,7 +1,13 @@
 // Tests task-projection.ts, message.ts, task-id.ts, tasks.ts, run-tasks.ts, history.ts and a2a-routes.ts: over the routes of a gateway, and by the package's own decoder.
 import { Role, StreamResponse, Task, TaskState } from '@a2a-js/sdk'
 import { expect } from 'chai'
-import { readAnswers, readMessage } from '../../../../services/gateway/dialects/a2a/message.ts'
+import {
+  inputOf,
+  keyOf,
+  promptOf,
+  readAnswers,
+  readMessage,
+} from '../../../../services/gateway/dialects/a2a/message.ts'
 import type { RpcAnswer } from '../../../../services/gateway/dialects/a2a/rpc.ts'
 import { readTaskId, taskId } from '../../../../services/gateway/dialects/a2a/task-id.ts'
 import { TaskProjection } from '../../../../services/gateway/dialects/a2a/task-projection.ts'
@@ -125,15 +131,84 @@ describe('the ids and answers of A2A', () => {
     for (const id of ['', 'task_x', `${taskId(REF)}/..`]) expect(() => readTaskId(id)).to.throw(/no task/)
   })
 
+  const read = (message: JsonObject) => readMessage(new Fields({ message: { messageId: 'm', parts: [], ...message } }))
+  const answersTo = (...parts: JsonObject[]) => readAnswers(read({ parts }), ['perm_1', 'perm_2'])
+  const allOf = (answer: object) => ['perm_1', 'perm_2'].map((id) => ({ id, ...answer }))
+
   it('D31.9b: the answers are objects with ids, or one word for all; another text is refused', () => {
-    const read = (...parts: JsonObject[]) =>
-      readAnswers(readMessage(new Fields({ message: { messageId: 'm', parts } })), ['perm_1', 'perm_2'])
-    expect(read({ text: 'Allow' })).to.deep.equal(['perm_1', 'perm_2'].map((id) => ({ id, allow: true })))
-    expect(read({ text: 'deny: too late' })[0]).to.deep.equal({ id: 'perm_1', allow: false, reason: 'too late' })
-    const answer = { id: PERMISSION_ID, allow: true, input: { path: 'b' } }
-    expect(read({ data: { permissions: [answer] } })).to.deep.equal([answer])
-    const wrong: JsonObject[] = [{ text: 'sure' }, { text: 'allow them' }, { data: { permissions: [{ id: 'x' }] } }]
-    for (const part of wrong) expect(() => read(part)).to.throw(/must be/)
+    const data = (answer: object) => [{ data: { permissions: [{ id: PERMISSION_ID, ...answer }] } }]
+    const rows: [parts: JsonObject[], answers: object[]][] = [
+      [[{ text: 'Allow' }], allOf({ allow: true })],
+      [[{ text: 'allow: fine' }], allOf({ allow: true })],
+      [[{ text: 'DENY' }], allOf({ allow: false })],
+      [[{ text: 'deny: too late\nand dear' }], allOf({ allow: false, reason: 'too late\nand dear' })],
+      [data({ allow: true, input: { path: 'b' } }), [{ id: PERMISSION_ID, allow: true, input: { path: 'b' } }]],
+      [data({ allow: false, input: {}, reason: 'no' }), [{ id: PERMISSION_ID, allow: false, reason: 'no' }]],
+    ]
+    for (const [parts, answers] of rows) expect(answersTo(...parts), JSON.stringify(parts)).to.deep.equal(answers)
+    const wrong = [[{ text: 'sure' }], [{ text: 'allow them' }], [{ text: 'I deny' }], data({ id: 'x' }), data({})]
+    for (const parts of wrong) expect(() => answersTo(...parts), JSON.stringify(parts)).to.throw(/must be/)
+  })
+
+  const FILE = { raw: 'aGk=', mediaType: 'text/plain' }
+  const ROWS: [what: string, message: JsonObject, prompt: string, input: object, rest?: object][] = [
+    ['texts', { parts: [{ text: ' one' }, { text: 'two ' }] }, 'one\n\ntwo', { text: 'one\n\ntwo' }],
+    ['an object', { parts: [{ text: 'sum' }, { data: { n: 1 } }] }, 'sum\n\n{"n":1}', { n: 1 }],
+    ['a file alone', { parts: [FILE] }, '', { text: '' }],
+    [
+      'empty ids',
+      { contextId: '', taskId: '', parts: [{ text: 'a' }] },
+      'a',
+      { text: 'a' },
+      { contextId: undefined, taskId: undefined },
+    ],
+    [
+      'ids',
+      { contextId: 'c', taskId: 't', parts: [{ text: 'a' }] },
+      'a',
+      { text: 'a' },
+      { contextId: 'c', taskId: 't' },
+    ],
+    [
+      'a flow',
+      { metadata: { flow: 'total' }, parts: [{ text: 'a' }] },
+      'a',
+      { text: 'a' },
+      { flow: 'total', plan: undefined },
+    ],
+  ]
+  for (const [what, message, prompt, input, rest = {}] of ROWS)
+    it(`D31.9a: a message with ${what} is read as a prompt and as the input of a flow`, () => {
+      const incoming = read(message)
+      expect([promptOf(incoming), inputOf(incoming)]).to.deep.equal([prompt, input])
+      expect(incoming).to.deep.include({ messageId: 'm', ...rest })
+    })
+
+  it('D31.9a: a message is refused at the place of what is wrong', () => {
+    const rows: [message: JsonObject, param: string][] = [
+      [{ messageId: null }, '/message/messageId'],
+      [{ contextId: 'a/b' }, '/message/contextId'],
+      [{ metadata: { flow: 'a b' } }, '/message/metadata/flow'],
+      [{ metadata: { flow: 'total' }, parts: [FILE] }, '/message/parts'],
+      [{ metadata: { plan: {} }, parts: [FILE] }, '/message/parts'],
+      [{ metadata: { flow: 'total', plan: {} } }, '/message/metadata/plan'],
+      [{ metadata: { plan: true } }, '/message/metadata/plan'],
+      [{}, '/message/parts'],
+    ]
+    for (const [message, param] of rows)
+      expect(() => promptOf(read(message)), JSON.stringify(message))
+        .to.throw()
+        .with.property('param', param)
+  })
+
+  it('D25a: a message of a context is known by its id there, and another one by the key of its request', () => {
+    const req = { headersDistinct: { 'idempotency-key': ['k'] } } as never
+    const keys = [{ contextId: 'c' }, { contextId: 'd' }, { contextId: 'c', messageId: 'n' }, { contextId: 'c' }].map(
+      (each) => keyOf(req, read(each)),
+    )
+    expect(keyOf(req, read({}))).to.equal('k')
+    expect(new Set(keys).size).to.equal(3)
+    expect(keys[3]).to.equal(keys[0])
   })
 })
 

@@ -1,4 +1,4 @@
-// Tests responses-projection.ts, response-output.ts, chat-projection.ts, chat.ts, responses.ts and ../shared/messages.ts.
+// Tests responses-projection.ts, response-output.ts, chat-projection.ts, response-id.ts and ../shared/messages.ts.
 import { expect } from 'chai'
 import { ResponseStream } from 'openai/lib/responses/ResponseStream'
 import { ChatProjection } from '../../../../services/gateway/dialects/openai/chat-projection.ts'
@@ -7,7 +7,6 @@ import { ResponsesProjection } from '../../../../services/gateway/dialects/opena
 import { Fields } from '../../../../services/gateway/dialects/shared/fields.ts'
 import { readMessages } from '../../../../services/gateway/dialects/shared/messages.ts'
 import type { AgentEvent } from '../../../../shared/kernel/events.ts'
-import { DONE, framesOf, LIVE_RUN, PERMISSION_ID, refusalOf, useGateways } from '../../setup.ts'
 import * as of from '../recorded.ts'
 
 const responses = () =>
@@ -147,92 +146,5 @@ describe("OpenAI's messages", () => {
   it('are refused without a text of the user at their end, and with a part that is none', () => {
     expect(() => read({ role: 'user', content: 'a' }, { role: 'assistant', content: 'b' })).to.throw(/must end with/)
     expect(() => read({ role: 'user', content: [{ type: 'hologram' }] })).to.throw(/type must be text/)
-  })
-})
-
-/** The fields of a request that goes on with a response. */
-const AFTER = { model: 'main', previous_response_id: responseId({ runId: of.RUN, part: 1, sessionId: 's-1' }) }
-
-describe('what this server cannot do for a client of OpenAI', () => {
-  const start = useGateways()
-
-  it('D31.6a: is refused by its place before anything is done', async () => {
-    const { post } = await start()
-    const messages = [{ role: 'user', content: 'hi' }]
-    const refused: [string, object, string][] = [
-      ['chat/completions', { messages }, '/model'],
-      ['chat/completions', { model: 'main', messages, tools: [{ type: 'function' }] }, '/tools/0/name'],
-      ['chat/completions', { model: 'main', messages, n: 2 }, '/n'],
-      ['chat/completions', { model: 'main', messages, stop: [''] }, '/stop'],
-      ['chat/completions', { model: 'main', messages, stop: Array(17).fill('a') }, '/stop'],
-      ['responses', { model: 'main', input: 'hi', tools: [{ type: 'web_search' }] }, '/tools'],
-      ['responses', { model: 'main', input: [] }, '/input'],
-      ['responses', { model: 'main', input: [{ type: 'mcp_approval_response' }] }, '/previous_response_id'],
-      [
-        'responses',
-        { ...AFTER, input: [{ type: 'mcp_approval_response', approval_request_id: PERMISSION_ID }] },
-        '/input/0/approve',
-      ],
-      [
-        'responses',
-        { ...AFTER, input: [{ type: 'mcp_approval_response', approval_request_id: 'x', approve: true }] },
-        '/input/0/approval_request_id',
-      ],
-      ['responses', { model: 'main', input: 'hi', conversation: 'a/b' }, '/conversation'],
-    ]
-    for (const [path, body, param] of refused) {
-      const response = await post(`/openai/v1/${path}`, body)
-      expect([response.status, (await refusalOf(response)).param], JSON.stringify(body)).to.deep.equal([400, param])
-    }
-  })
-})
-
-describe('a request of a client of OpenAI', () => {
-  const start = useGateways()
-
-  it('D31.6b: starts one run with the messages before the last one as its history', async () => {
-    const asked: unknown[] = []
-    const { post } = await start({
-      methods: {
-        async startRun(_tenant, request) {
-          asked.push(request)
-          return { runId: of.RUN, frames: framesOf({ type: 'text', text: 'Hello.' }, DONE) }
-        },
-      },
-    })
-    const messages = [
-      { role: 'system', content: 'brief' },
-      { role: 'user', content: 'one' },
-      { role: 'assistant', content: 'two' },
-      { role: 'user', content: 'three' },
-    ]
-    const response = await post('/openai/v1/chat/completions', { model: 'main', messages, stop: 'END' })
-    expect(await response.json()).to.have.nested.property('choices[0].message.content', 'Hello.')
-    expect(asked).to.deep.equal([
-      {
-        ...{ prompt: 'three', system_prompt: 'brief', stop_sequences: ['END'] },
-        messages: [
-          { role: 'user', content: 'one' },
-          { role: 'assistant', content: 'two' },
-        ],
-      },
-    ])
-  })
-
-  it('D31.6c: a response is read again from behind the event that the client has', async () => {
-    const { get } = await start({
-      methods: {
-        getRun: async () => LIVE_RUN,
-        followRun: async () => framesOf({ type: 'text', text: 'Hello.' }, DONE),
-      },
-    })
-    const numbersAfter = async (query: string) => {
-      const id = responseId({ runId: of.RUN, part: 1, sessionId: 's-1' })
-      const text = await (await get(`/openai/v1/responses/${id}?stream=true${query}`)).text()
-      return Array.from(text.matchAll(/"sequence_number":(\d+)/g), ([, number]) => Number(number))
-    }
-    const all = await numbersAfter('')
-    expect(all.slice(0, 3)).to.deep.equal([0, 1, 2])
-    expect(await numbersAfter('&starting_after=1')).to.deep.equal(all.slice(2))
   })
 })
