@@ -8,11 +8,11 @@ import { type ModelServer, startModelServer } from '../support/model-server/mode
 import { startMongoInMemory } from '../support/mongo-in-memory.ts'
 import { VendorBatchServer } from '../support/vendor-batches.ts'
 
-const USAGE = `usage: npm run try:batch -- [--items 1000] [--live] [--kill-secs 20] [--answer-secs 15]
+const USAGE = `usage: npm run try:batch -- [--items 1000] [--live] [--kill-secs 20] [--answer-secs 15] [--hours 24]
 
 Runs a flow for so many inputs in a cluster of processes, of which one gateway, one worker and one executor are killed (SIGKILL) and started again every so many
 seconds. Without --live the calls go to batches of the vendor, which answers each after so many seconds, and one item in fifty needs a second call. Prints a row, and
-exits with 1 where an item has not one good result, a call was in two batches, or the cost is above 0.55 of live. It takes minutes.
+exits with 1 where an item has not one good result, a call was in two batches, the cost is above 0.55 of live, or more than one in a thousand items has missed the deadline of so many hours. It takes minutes.
 `
 
 const { values } = parseArgs({
@@ -21,6 +21,7 @@ const { values } = parseArgs({
     live: { type: 'boolean', default: false },
     'kill-secs': { type: 'string', default: '20' },
     'answer-secs': { type: 'string', default: '15' },
+    hours: { type: 'string', default: '24' },
     help: { type: 'boolean', default: false },
   },
 })
@@ -108,7 +109,7 @@ async function runBatch(cluster: Cluster, vendor: VendorBatchServer) {
   await cluster.ask('PUT', '/flows/answers', { input_schema: textSchema('text'), output_schema: textSchema('answer') })
   await cluster.ask('POST', '/flows/answers/publish')
   const items = Array.from({ length: COUNT }, (_, n) => ({ custom_id: `c-${n}`, input: { text: `item ${n}` } }))
-  const deadline = values.live ? {} : { deadline_hours: 24 }
+  const deadline = values.live ? {} : { deadline_hours: Number(values.hours) }
   const request = { items, provider_instance: 'pool', model: 'm-1', ...deadline }
   const { batch_id: id } = JSON.parse(await cluster.ask('POST', '/flows/answers/batch', request)) as Batch
   let kills = 0
@@ -132,10 +133,13 @@ async function runBatch(cluster: Cluster, vendor: VendorBatchServer) {
   const twice = [...vendor.submitted.values()].filter((count) => count > 1).length
   const share = batch.usage.cost_usd / live
   const good = new Set(results.filter(({ status }) => status === 'ok').map(({ custom_id }) => custom_id))
+  const late = results.filter(({ status }) => status === 'expired').length
+  const kept = batch.ended_at !== null && batch.ended_at <= batch.deadline_at ? 1 - late / COUNT : 0
   const problems = [
     (good.size !== COUNT || results.length !== COUNT) && `${good.size} good of ${results.length} results`,
     twice > 0 && `${twice} calls in two batches`,
     !values.live && share > 0.55 && 'too dear',
+    kept < 0.999 && 'too late',
   ]
   return {
     items: COUNT,
@@ -146,6 +150,7 @@ async function runBatch(cluster: Cluster, vendor: VendorBatchServer) {
     'in two': twice,
     'live calls': vendor.liveCalls,
     'cost of live': share.toFixed(3),
+    'deadlines kept': `${(100 * kept).toFixed(2)} %`,
     'processes killed': 3 * kills,
     seconds: Math.round((performance.now() - begun) / 1_000),
     failed: [

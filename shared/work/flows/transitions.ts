@@ -19,6 +19,8 @@ export type Execution = {
   request: FlowRunRequest
   subject: string
   idempotencyKey: string | undefined
+  /** Its caller waits for its end, and reads no event before. */
+  readsEnd?: boolean
   /** Aborted when its client has left: then it waits for no place any more. */
   left?: AbortSignal
   /** Called when its start waits for a place. */
@@ -85,7 +87,7 @@ export const begunBy = (executor: number): Pick<Dispatch, 'status' | 'executor' 
 
 /** An execution that ends its executors is not begun again and again. A plan whose executors died twice is given up, too. */
 const MAX_STARTS = 2
-/** Nobody waits for an item of a batch, which may meet the deaths of several executors. */
+/** An item of a batch may be begun more often: no client waits for it, and a long batch may see several executors die. */
 const MAX_ITEM_STARTS = 5
 
 /** Whether an execution may begin anew when its executor is dead: its client has asked for it once, and it has changed nothing (D34.2). */
