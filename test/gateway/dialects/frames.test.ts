@@ -31,7 +31,7 @@ const FILE = { file_id: 'file_1', name: 'plan.md', media_type: 'text/markdown', 
 const own = (id: string): AgentEvent => ({
   ...{ type: 'tool_use', id, tool_name: 'pick', input: { of: 2 }, executor: 'client', expires_at: AT },
 })
-const picked = (id: string, output: string, how?: 'reply'): AgentEvent => ({
+const picked = (id: string, output: string, how?: 'reply' | 'timeout'): AgentEvent => ({
   ...{ type: 'tool_result', id, tool_name: 'pick', output, is_error: false, ...(how && { how }) },
 })
 const last = (what: string, event: AgentEvent): Run => [
@@ -53,29 +53,38 @@ const CLIENT_CALLS: Run = [
 ]
 const TYPED: Run = ['has a typed answer', [of.turn(1), ...of.thought('hm'), ...of.said('{"n":'), of.turnEnd(1), typed]]
 
+const { expires_at: _, ...ending } = own('k1') as Extract<AgentEvent, { type: 'tool_use' }>
+const CALLS_AT_END: Run = [
+  'ends with calls of the client',
+  [of.turn(1), ...of.said('Pick.'), ending, of.turnEnd(1), typed],
+]
+const CUT: Run = ['makes another call in the turn that begins anew', of.CUT_ANEW]
+
 const RUNS: readonly Run[] = [
   WAITING,
   ['goes on behind the answers to these', of.WITH_SUB_AGENT, { known: new Set(['perm_1', 'perm_2']), passed: 99 }],
   ['is asked by the tools of its calls', of.WITH_QUESTIONS, { passed: 99 }],
   ['begins a turn anew', of.RECOVERED],
   ['brings the rest of a turn', of.REST],
-  ['makes another call in the turn that begins anew', of.CUT_ANEW],
+  CUT,
   ['makes a call of the void turn again', of.CUT_AGAIN],
   CLIENT_CALLS,
+  CALLS_AT_END,
   [
     'goes on behind the calls of the client',
     [
-      ...[of.turn(1), own('k1'), own('k2'), of.beginsAnew(1), of.turn(1), own('k1'), own('k2')],
+      ...[of.turn(1), own('k1'), own('k2'), of.beginsAnew(1), of.turn(1), own('k1'), own('k2'), own('k3')],
       ...[
         picked('k1', '{"red":1}', 'reply'),
         picked('k2', 'blue', 'reply'),
+        picked('k3', 'null', 'timeout'),
         of.call('c'),
         of.result('c', '7'),
         of.turnEnd(1),
         of.done,
       ],
     ],
-    { known: new Set(['k1', 'k2']), passed: 99 },
+    { known: new Set(['k1', 'k2', 'k3']), passed: 99 },
   ],
   [
     'is told something, delivers a file and starts sub-agents of which one fails',
@@ -100,9 +109,11 @@ const RUNS: readonly Run[] = [
         of.result('x'),
         of.turnEnd(1),
       ),
-      ...[of.begun('t', 's'), of.warned, ...of.within('t', ...of.said('', 'so'), of.call('x'))],
+      ...[of.begun('t', 's'), { ...of.warned, detail: { turn_number: 1 } } as AgentEvent],
+      ...of.within('t', of.turn(1), of.call('x'), ...of.said('', 'so').slice(0, 2)),
       { type: 'subagent_end', subagent_id: 't', duration_ms: 1, status: 'failed', result: '', error: 'no model' },
-      ...[of.ended('s'), ...of.thought('h'), ...of.said('Done', '.'), of.turnEnd(1), of.done],
+      ...[of.ended('s'), ...of.thought('h'), ...of.said('Done', '.')],
+      ...[{ ...of.turnEnd(1), cache_read_tokens: 2 } as AgentEvent, of.done],
     ],
   ],
   [
@@ -118,6 +129,8 @@ const RUNS: readonly Run[] = [
   TYPED,
   last('fails', of.failed),
   last('is lost with its worker', of.lost),
+  last('is of a session that was deleted', errorEvent('session_deleted', 'it is gone')),
+  last('is out of money', errorEvent('budget_exhausted', 'no more')),
   last('is cancelled', of.cancelled),
   last('meets a limit of its provider', errorEvent('provider_rate_limited', 'too many')),
   last('queues a plan', of.queued),
@@ -235,11 +248,11 @@ const FORMATS: readonly (readonly [file: string, show: Show, runs: readonly Run[
     RUNS,
   ],
   ['ag-ui', streamed(agUi(true), () => AG_UI_WIRE), RUNS],
-  ['ag-ui-before-1.0', streamed(agUi(false), () => AG_UI_WIRE), [WAITING, ...RUNS.slice(-6)]],
+  ['ag-ui-before-1.0', streamed(agUi(false), () => AG_UI_WIRE), [WAITING, CUT, ...RUNS.slice(-11)]],
   ['openai-chat', streamed(chat(false), chatWire), RUNS],
-  ['openai-chat-typed', streamed(chat(true), chatWire), [TYPED, CLIENT_CALLS]],
+  ['openai-chat-typed', streamed(chat(true), chatWire), [TYPED, CLIENT_CALLS, CALLS_AT_END]],
   ['openai-responses', streamed(responses(false), () => responseWire()), RUNS],
-  ['openai-responses-typed', streamed(responses(true), () => responseWire()), [TYPED, CLIENT_CALLS]],
+  ['openai-responses-typed', streamed(responses(true), () => responseWire()), [TYPED, CLIENT_CALLS, CALLS_AT_END]],
   [
     'openai-flow',
     streamed(

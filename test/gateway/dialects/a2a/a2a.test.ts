@@ -1,6 +1,7 @@
 // Tests task-projection.ts, message.ts, task-id.ts, tasks.ts, run-tasks.ts, history.ts and a2a-routes.ts: over the routes of a gateway, and by the package's own decoder.
 import { Role, StreamResponse, Task, TaskState } from '@a2a-js/sdk'
 import { expect } from 'chai'
+import { listedPlan, listedRun } from '../../../../services/gateway/dialects/a2a/listed-task.ts'
 import {
   inputOf,
   keyOf,
@@ -125,6 +126,59 @@ describe("a run as a task of A2A, read by the package's own decoder", () => {
   })
 })
 
+describe('a task of a list', () => {
+  const [created_at, started_at, ended_at] = ['1', '2', '3'].map((hour) => `2026-11-21T0${hour}:00:00.000Z`) as [
+    string,
+    string,
+    string,
+  ]
+  const ref = { runId: of.RUN, contextId: of.RUN }
+
+  it('D31.9e: of a run has its title and its flow, and its own context without a session', () => {
+    const state = 'WORKING'
+    const run = { ...LIVE_RUN, run_id: of.RUN, started_at }
+    expect(listedRun(run)).to.deep.equal({ ref, state, timestamp: started_at, metadata: {} })
+    const flow = listedRun({
+      ...run,
+      session_id: 's',
+      title: 'T',
+      flow: 'total',
+      ended_at,
+      status: 'done',
+      code: 'invalid_output',
+    })
+    expect(flow).to.deep.equal({
+      ref: { ...ref, contextId: 's' },
+      state: 'FAILED',
+      timestamp: ended_at,
+      metadata: { title: 'T', flow: 'total' },
+    })
+  })
+
+  it('D31.9e: of a plan has its title, and the time of its newest state', () => {
+    const plan = {
+      id: `plan_${of.RUN.slice('run_'.length)}`,
+      status: 'queued',
+      created_at,
+      started_at: null,
+      ended_at: null,
+    }
+    const listed = (fields: object) => listedPlan({ ...plan, ...fields } as unknown as Parameters<typeof listedPlan>[0])
+    const metadata = { plan_id: plan.id }
+    expect(listed({})).to.deep.equal({
+      ref: { ...ref, isPlan: true },
+      state: 'SUBMITTED',
+      timestamp: created_at,
+      metadata,
+    })
+    expect(listed({ started_at, title: 'T' })).to.deep.include({
+      timestamp: started_at,
+      metadata: { ...metadata, title: 'T' },
+    })
+    expect(listed({ started_at, ended_at })).to.include({ timestamp: ended_at })
+  })
+})
+
 describe('the ids and answers of A2A', () => {
   it('the id of a task names its run and context, and no other text is one', () => {
     expect(readTaskId(taskId(REF))).to.deep.equal(REF)
@@ -226,6 +280,9 @@ describe('POST /a2a', () => {
     const message = { messageId: 'm', parts: [{ text: 'hi' }] }
     const errors: [object, number, Record<string, string>?][] = [
       [{ id: 7 }, -32_600],
+      [{ id: 7, jsonrpc: '1.0', method: 'GetTask' }, -32_600],
+      [{ id: 7, jsonrpc: '2.0', method: 7 }, -32_600],
+      [request('GetTask', 'x'), -32_602],
       [request('message/send'), -32_601],
       [request('SendMessage'), -32_602],
       [request('SendMessage', []), -32_602],
@@ -301,6 +358,37 @@ describe('POST /a2a', () => {
     expect(Task.fromJSON(result).status).to.deep.include({
       ...{ state: TaskState.TASK_STATE_COMPLETED, timestamp: LIVE_RUN.started_at },
     })
+  })
+
+  it('D31.9a: the card says what there is: conversations, plans where these are on, and the flows that run', async () => {
+    const flow = { name: 'total', uid: 'u', state: 'published', version: 1, kept_version: null }
+    const definition = { input_schema: { description: 'Adds up.' }, output_schema: {} }
+    const library = { list: async () => ({ flows: [flow], next_cursor: null }), definitionOf: async () => definition }
+    const cardOf = async (deps: object) =>
+      (await (await (await start(deps)).get('/.well-known/agent-card.json')).json()) as Record<string, unknown> & {
+        skills: JsonObject[]
+      }
+    const plain = await cardOf({})
+    expect(plain).to.deep.include({
+      ...{ name: 'agent-engine', signatures: [], securitySchemes: {}, securityRequirements: [] },
+      capabilities: { streaming: true, pushNotifications: false, extendedAgentCard: false, extensions: [] },
+    })
+    expect(plain.skills.map(({ id }) => id)).to.deep.equal(['conversation'])
+    const { skills } = await cardOf({ plans: {}, flows: { library } })
+    const json = ['application/json']
+    expect(skills.slice(1)).to.containSubset([
+      { id: 'agent-engine.plan', inputModes: json },
+      {
+        id: 'total',
+        name: 'total',
+        description: 'Adds up.',
+        tags: ['flow'],
+        examples: [],
+        inputModes: json,
+        outputModes: json,
+        securityRequirements: [],
+      },
+    ])
   })
 
   it('D31.9a: the card names the address by which the client has reached it, and the credentials', async () => {
