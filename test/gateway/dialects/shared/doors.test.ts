@@ -2,6 +2,7 @@
 import { expect } from 'chai'
 import { callIdOf } from '../../../../services/gateway/dialects/openai/response-id.ts'
 import type { Broker } from '../../../../shared/cluster/commands/broker.ts'
+import type { MessagePage } from '../../../../shared/cluster/commands/sessions.ts'
 import { clientCallId } from '../../../../shared/cluster/permissions/store.ts'
 import type { AgentEvent } from '../../../../shared/kernel/events.ts'
 import { sessionOf } from '../../session-of.ts'
@@ -94,11 +95,20 @@ const ANSWERS: [path: string, body: object][] = [
   ],
 ]
 
+const messageOf = (id: string, role: 'user' | 'assistant', run_id: string, text: string) =>
+  ({ id, parent_id: null, at: '', role, run_id, blocks: [{ type: 'text', text }] }) as MessagePage['messages'][number]
+const BEFORE = `run_${'cd'.repeat(16)}`
+const HISTORY = [
+  ...[messageOf('u1', 'user', BEFORE, 'one'), messageOf('a1', 'assistant', BEFORE, 'before')],
+  ...[messageOf('u2', 'user', RUN_ID, 'two'), messageOf('a2', 'assistant', RUN_ID, 'newest')],
+]
+
 describe('a message in each dialect', () => {
   const start = useGateways({ perTest: false })
   const calls: unknown[] = []
   let post: Awaited<ReturnType<typeof start>>['post']
   let waits: boolean
+  let base: string
   before(async () => {
     const open = async (request: object) => {
       calls.push(request)
@@ -110,11 +120,12 @@ describe('a message in each dialect', () => {
       getSession: async () => sessionOf('s', waits ? { active_run_id: RUN_ID } : { last_run_id: RUN_ID }),
       getRun: async () => ({ ...LIVE_RUN, session_id: 's', ...(waits && { tool_call_ids: ['c'] }) }),
       findPermission: async () => undefined,
+      listMessages: async () => ({ messages: HISTORY, branches: [], next_cursor: null }),
       answerCall: async (_tenant, scope, id, { answer }) => void calls.push([scope, id, answer]),
       followRun: async () => framesOf(of.turn(1), own('c'), answered, ...of.said('bye'), DONE),
     }
     const files = { files: { get: async () => record } } as never
-    post = (await start({ methods, files })).post
+    ;({ post, url: base } = await start({ methods, files }))
   })
   beforeEach(() => {
     calls.length = 0
@@ -138,4 +149,32 @@ describe('a message in each dialect', () => {
         expect(text).to.include('bye')
       }
     })
+
+  const agUi = async (...messages: object[]) => (await post('/ag-ui', { threadId: 's', runId: 'r', messages })).text()
+  const said = { id: 'a', role: 'assistant', content: '' }
+
+  it('D39.1: to a thread that waits for calls of its client is sent, behind the results that come with it', async () => {
+    await agUi(user('hi'))
+    expect(calls.splice(0)).to.containSubset([{ prompt: 'hi' }])
+    await agUi(user('hi'), said, tool, user('and?'))
+    expect(calls.splice(0)).to.containSubset([['s', clientCallId(RUN_ID, 'c')], { prompt: 'and?' }])
+  })
+
+  it('D31.7a: that is none gets what the thread waits for again, or is refused where it waits for nothing', async () => {
+    expect(await agUi(user('hi'), said))
+      .to.include('"type":"RUN_STARTED"')
+      .and.include('"type":"RUN_FINISHED"')
+    waits = false
+    expect(await agUi(user('hi'), said)).to.include('messages must end with a text of the user')
+    expect(calls).to.deep.equal([])
+  })
+
+  it('D31.7a: that is none of a client without any gets those before the newest answer, whose run is repeated', async () => {
+    const shown = await agUi()
+    expect(shown).to.include('"before"').and.include('bye').and.not.include('newest')
+    const chat = await fetch(`${base}/ui/chat/s`)
+    expect(await chat.text())
+      .to.include('"before"')
+      .and.include('bye')
+  })
 })
