@@ -1,5 +1,8 @@
 // Tests the projections of all dialects and their wires: what a client of each gets of every kind of run, to the letter.
 import { readFile, writeFile } from 'node:fs/promises'
+import { EventSchemas } from '@ag-ui/core/schemas'
+import * as seven from 'ai'
+import * as six from 'ai-6'
 import { expect } from 'chai'
 import { PlanProjection, type PlanTaskEvent } from '../../../services/gateway/dialects/a2a/plan-projection.ts'
 import { rpcWire } from '../../../services/gateway/dialects/a2a/rpc-wire.ts'
@@ -12,7 +15,7 @@ import { responseWire } from '../../../services/gateway/dialects/openai/response
 import { ResponsesProjection } from '../../../services/gateway/dialects/openai/responses-projection.ts'
 import type { Part, Projection } from '../../../services/gateway/dialects/shared/projection.ts'
 import type { Wire } from '../../../services/gateway/dialects/shared/response-stream.ts'
-import { UI_WIRE } from '../../../services/gateway/dialects/ui/chunks.ts'
+import { UI_WIRE, type UiChunk } from '../../../services/gateway/dialects/ui/chunks.ts'
 import { UiMessageProjection } from '../../../services/gateway/dialects/ui/message.ts'
 import { UiProjection } from '../../../services/gateway/dialects/ui/ui-projection.ts'
 import {
@@ -209,16 +212,23 @@ const plan = {
   ...{ step_statuses: { one: 'pending', two: 'pending' }, usage: { total_tokens: 0 } },
 } as unknown as ConstructorParameters<typeof PlanProjection>[1]
 
-type Show = (events: AgentEvent[], part?: Part) => string
+type Show = (events: AgentEvent[], part?: Part) => Promise<string>
 
-/** What a reader gets of a run, and of one that is cut off. */
+/** What a reader gets of a run, and of one that is cut off. `check`: what the package of the format says of a chunk. */
 const streamed =
-  <Chunk>(make: () => Projection<Chunk>, wire: () => Wire<Chunk>): Show =>
-  (events, part) => {
+  <Chunk>(make: () => Projection<Chunk>, wire: () => Wire<Chunk>, check: (chunk: Chunk) => unknown = () => {}): Show =>
+  async (events, part) => {
     const { render, end } = wire()
     const { chunks, isOver } = of.respond(make(), events, part)
+    for (const chunk of chunks) await check(chunk)
     return render(chunks) + (isOver ? end : '') + (events.length > 0 ? '' : render(make().cut('slow_consumer')))
   }
+
+/** Both versions of the package `ai` take the chunk. */
+async function isTaken(chunk: UiChunk): Promise<void> {
+  for (const { uiMessageChunkSchema } of [seven, six])
+    expect((await uiMessageChunkSchema().validate?.(chunk))?.success, chunk.type).to.equal(true)
+}
 
 const agUi = (isCurrent: boolean) => () =>
   new AgUiProjection({ threadId: 't', runId: 'r', engineRunId: of.RUN, isCurrent })
@@ -235,20 +245,21 @@ const FORMATS: readonly (readonly [file: string, show: Show, runs: readonly Run[
     streamed(
       () => new UiProjection(of.RUN, 'chat-1', '/v1'),
       () => UI_WIRE,
+      isTaken,
     ),
     RUNS,
   ],
   [
     'ui-message',
-    (events, part) => {
+    async (events, part) => {
       const projection = new UiMessageProjection(of.RUN, 'chat-1', '/v1')
       of.respond(projection, events, part)
       return [projection.message.metadata, ...projection.message.parts].map((each) => JSON.stringify(each)).join('\n')
     },
     RUNS,
   ],
-  ['ag-ui', streamed(agUi(true), () => AG_UI_WIRE), RUNS],
-  ['ag-ui-before-1.0', streamed(agUi(false), () => AG_UI_WIRE), [WAITING, CUT, ...RUNS.slice(-11)]],
+  ['ag-ui', streamed(agUi(true), () => AG_UI_WIRE, EventSchemas.parse), RUNS],
+  ['ag-ui-before-1.0', streamed(agUi(false), () => AG_UI_WIRE, EventSchemas.parse), [WAITING, CUT, ...RUNS.slice(-11)]],
   ['openai-chat', streamed(chat(false), chatWire), RUNS],
   ['openai-chat-typed', streamed(chat(true), chatWire), [TYPED, CLIENT_CALLS, CALLS_AT_END]],
   ['openai-responses', streamed(responses(false), () => responseWire()), RUNS],
@@ -273,18 +284,19 @@ const FORMATS: readonly (readonly [file: string, show: Show, runs: readonly Run[
 ]
 
 describe('what a client gets of a run', () => {
-  const shown = (show: Show, runs: readonly Run[]) =>
-    [...runs, ['is cut off before it begins', []] as Run].map(([what, events, part]) => {
-      const frames = show([...events] as AgentEvent[], part)
-        .replaceAll('\n\n', '\n')
-        .trim()
-      return `# A run that ${what}\n${frames}\n`
-    })
-
   for (const [file, show, runs] of FORMATS)
-    it(`over ${file} is what its file has, to the letter; WRITE_FRAMES=1 writes the file anew`, async () => {
+    it(`D31.3, D49.7, D50.4: over ${file} is what its file has, to the letter; WRITE_FRAMES=1 writes the file anew`, async () => {
       const path = new URL(`frames/${file}.txt`, import.meta.url)
-      const now = shown(show, runs).join('\n')
+      const shown: string[] = []
+      for (const [what, events, part] of [...runs, ['is cut off before it begins', []] as Run]) {
+        const frames = await show([...events] as AgentEvent[], part)
+        const lines = frames
+          .replaceAll(/^event: .*\n/gm, '')
+          .replaceAll('\n\n', '\n')
+          .trim()
+        shown.push(`# A run that ${what}\n${lines}\n`)
+      }
+      const now = shown.join('\n')
       if (process.env['WRITE_FRAMES'] === '1') await writeFile(path, now)
       expect(now).to.equal(await readFile(path, 'utf8'))
     })

@@ -107,23 +107,6 @@ describe("a run as a task of A2A, read by the package's own decoder", () => {
     const texts = Task.fromJSON(task.task).artifacts.map(({ parts }) => parts[0]?.content?.value)
     expect(texts).to.deep.equal(['I read.', 'I write.'])
   })
-
-  it('a failure, a cancel, a queued plan and a cut are told as such', () => {
-    const last = (event: AgentEvent) => statesOf(updatesOf([of.turn(1), event])).at(-1)
-    expect([of.failed, of.cancelled, of.queued].map(last)).to.deep.equal([
-      ...[TaskState.TASK_STATE_FAILED, TaskState.TASK_STATE_CANCELED, TaskState.TASK_STATE_COMPLETED],
-    ])
-    expect(projection().cut('slow_consumer')[0]).to.have.nested.property('error.code', -32_603)
-  })
-
-  it('the text of a block is whole, with and without its parts', () => {
-    const said: AgentEvent[][] = [of.said('a', 'b'), [{ type: 'text', text: 'ab' }]]
-    for (const events of said) {
-      const task = projection()
-      of.respond(task, events)
-      expect(JSON.stringify(task.task)).to.include('"parts":[{"text":"ab"}]')
-    }
-  })
 })
 
 describe('a task of a list', () => {

@@ -87,39 +87,12 @@ describe("a run as OpenAI's responses, read by the package's own accumulator", (
     expect(itemsOf({ pauses: 3, partials: [2] })).to.equal('mcp_call,message')
   })
 
-  it('a failure, a cancel and a cut are told as such', () => {
-    const last = (event: AgentEvent) => of.respond(responses(), [of.turn(1), event]).chunks.at(-1)
-    expect(last(of.failed)).to.have.nested.property('response.error.code', 'server_error')
-    expect(last(of.cancelled)).to.have.nested.property('response.status', 'cancelled')
-    expect(last(of.queued)).to.have.nested.property('response.output[0].content[0].text').that.includes('plan_0')
-    expect(responses().cut('slow_consumer')[0]).to.include({ type: 'error', code: 'slow_consumer' })
-  })
-
   it('the id of a response says all that is needed to make it again, and no other text is one', () => {
     const ref = { runId: of.RUN, part: 17, sessionId: 'support-7' }
     expect(readResponseId(responseId(ref))).to.deep.equal(ref)
     const left = { ...ref, partials: [2, 17], isTyped: true as const }
     expect(readResponseId(responseId(left))).to.deep.equal(left)
     for (const id of ['', 'resp_x', `${responseId(ref)}/..`]) expect(() => readResponseId(id)).to.throw(/no response/)
-  })
-})
-
-describe('a run as a chat completion', () => {
-  const textOf = (events: AgentEvent[]) =>
-    of
-      .respond(chat(), events)
-      .chunks.map(
-        (chunk) => (chunk as { choices?: { delta: { content?: string } }[] }).choices?.[0]?.delta.content ?? '',
-      )
-      .join('')
-
-  it('shows the texts, and nothing of the calls; it does not end at a request for permission', () => {
-    expect(textOf(of.WITH_SUB_AGENT)).to.equal('I write.\n\nBye.')
-    const recorded = of.WITH_SUB_AGENT.filter(({ type }) => !type.endsWith('_delta'))
-    expect(textOf(recorded)).to.equal('I write.\n\nBye.')
-    const { chunks } = of.respond(chat(), of.WITH_SUB_AGENT)
-    expect(chunks.at(-1)).to.deep.include({ usage: { prompt_tokens: 6, completion_tokens: 4, total_tokens: 10 } })
-    expect(of.respond(chat(), [of.failed]).chunks.at(-1)).to.have.nested.property('error.code', 'provider_rejected')
   })
 })
 

@@ -170,8 +170,8 @@ describe('a message in each dialect', () => {
   })
 
   it('D31.7a: that is none of a client without any gets those before the newest answer, whose run is repeated', async () => {
-    const shown = await agUi()
-    expect(shown).to.include('"before"').and.include('bye').and.not.include('newest')
+    const thread = await agUi()
+    expect(thread).to.include('"before"').and.include('bye').and.not.include('newest')
     const chat = await fetch(`${base}/ui/chat/s`)
     expect(await chat.text())
       .to.include('"before"')
