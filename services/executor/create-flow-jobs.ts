@@ -49,7 +49,8 @@ function createExecute(settings: FlowSettings, parts: ExecutorParts): ExecuteFlo
   const windowOf = createWindows()
   return (tenant, execution, signal) => {
     const runId = runIdOf(execution.traceId)
-    const { answers } = execution
+    const { answers, caller: { deadlineMs } = {} } = execution
+    const limit = deadlineMs !== undefined && { limitMs: Math.max(0, deadlineMs - Date.now()) }
     return executeFlow(execution, {
       async openModel(instance, agent) {
         const provider = await openModel(tenant, instance, answers && { item: answers, agent })
@@ -60,6 +61,7 @@ function createExecute(settings: FlowSettings, parts: ExecutorParts): ExecuteFlo
       windowOf,
       checker: flows.schemas.of(tenant),
       maxTurns: settings.maxTurns,
+      ...limit,
       findFiles: () => inputFiles(tenant, inputOf(execution), files),
       readFile: ({ file_id: id }) => files.read(tenant, id),
       signal,

@@ -21,6 +21,7 @@ import {
   endBy,
   failed,
   isEnded,
+  isUnhurried,
   type LossEvent,
   mayBeginAgain,
   numbersBefore,
@@ -124,14 +125,15 @@ export class FlowJobs {
   /** Executes a dispatch that this process has claimed. */
   async #run(tenant: TenantId, dispatch: Dispatch): Promise<void> {
     const { runs, admission, announce } = this.#deps
-    const isItem = dispatch.kind === 'batch'
-    const metadata = isItem && { metadata: { batch_id: dispatch.idempotency_key ?? '' } }
-    const about = { trace_id: dispatch.trace_id, flow: dispatch.flow.name, ...metadata }
+    const { kind, idempotency_key: key, deadline_at } = dispatch
+    const hasTime = isUnhurried(dispatch)
+    const metadata = kind === 'batch' && { metadata: { batch_id: key ?? '' } }
+    const about = { trace_id: dispatch.trace_id, flow: dispatch.flow.name, deadline_at, ...metadata }
     const reserved = numbersBefore(dispatch)
     const earlier = reserved > 0 ? { events: [], from: 1, reserved } : undefined
     const identity = { id: runIdOf(dispatch.trace_id), tenant, sessionId: undefined, kind: 'flow' as const, about }
-    const run = runs.open({ ...identity, ...(earlier && { earlier }), needsNoReader: isItem })
-    admission.hold({ tenant, runId: run.id, ...(isItem && { customer: BATCH_ITEMS }) }, run.ended)
+    const run = runs.open({ ...identity, ...(earlier && { earlier }), needsNoReader: hasTime })
+    admission.hold({ tenant, runId: run.id, ...(hasTime && { customer: BATCH_ITEMS }) }, run.ended)
     announce(run.id)
     await run.execute((_run, signal) => this.#perform(tenant, dispatch, signal))
   }
@@ -177,7 +179,7 @@ export class FlowJobs {
   }
 
   async #prepare(tenant: TenantId, dispatch: Dispatch): Promise<FlowExecution> {
-    const { trace_id: traceId, flow, provider_instance: instance, model, fallback, priority } = dispatch
+    const { trace_id: traceId, flow, provider_instance: instance, model, fallback, priority, deadline_at } = dispatch
     const [input, prepared] = await Promise.all([
       this.#deps.dispatches.input(tenant, traceId),
       this.#prepareFlow(tenant, flow),
@@ -188,7 +190,8 @@ export class FlowJobs {
       isRecovered: numbersBefore(dispatch) > 0,
       beforeAction: actionRecorder(tenant, dispatch, this.#deps.dispatches),
     }
-    const caller = priority && { caller: { priority } }
+    const deadlineMs = deadline_at === undefined ? undefined : Date.parse(deadline_at)
+    const caller = priority && { caller: { priority, ...(deadlineMs !== undefined && { deadlineMs }) } }
     const answers = this.answers.get(traceId)
     const answered = answers && { answers: { traceId, answers } }
     return { traceId, ...prepared, input, route, fallback, ...recording, ...caller, ...answered }
