@@ -102,7 +102,7 @@ export class BatchJobs {
     const { batches, library, waves } = this.#deps
     const definition = await library.definitionOf(tenant, batch.flow)
     const isPooled = batch.vendor_instance !== null && definition
-    const advanced = isPooled ? await waves?.advance(tenant, { batch, chunk, definition }) : undefined
+    const advanced = isPooled ? await waves?.advance(tenant, { batch, chunk, definition, leaving }) : undefined
     const work = new ChunkWork(tenant, { batch, chunk, leaving, deps: this.#deps, definition, advanced })
     const save = async (look_at_ms = 0) => {
       const ends = await batches.saveEnds(tenant, { ...chunk, ends: work.ends, look_at_ms })
@@ -200,7 +200,7 @@ class ChunkWork {
   async #follow(id: string): Promise<ItemEnd | undefined> {
     const { advanced, deps } = this.#parts
     const { flows, dispatches } = deps
-    if (advanced) flows.answers.set(id, advanced.answers)
+    if (advanced && advanced.answers.size > 0) flows.answers.set(id, advanced.answers)
     this.#atWork.add(id)
     if (this.#stopped.signal.aborted) this.#cancelRun(id)
     await flows.handle({ kind: 'flow', tenant: this.#tenant, id })

@@ -1,5 +1,6 @@
 import type { ItemAnswers } from '../../shared/agent/providers/batch/answered-calls.ts'
 import type { BatchCall } from '../../shared/agent/providers/batch/port.ts'
+import { type CallKeeper, RecordedCalls } from '../../shared/agent/tools/recorded-calls.ts'
 import type { KnownExecutors } from '../../shared/cluster/members/executors.ts'
 import { withDeadline } from '../../shared/kernel/async/deadline.ts'
 import { retryUntil } from '../../shared/kernel/async/retry.ts'
@@ -54,6 +55,8 @@ export type FlowJobsDeps = {
   epoch(): number
   /** Whether this process may still act for what it has claimed. */
   isHeld(): boolean
+  /** A rehearsal needs nothing any more that its tools keep running. */
+  leave?(tenant: TenantId, runId: string): void
   /** Tells the gateways that wait for a run that it has begun here. */
   announce(runId: string): void
   log: Log
@@ -70,7 +73,12 @@ const LEAVING: CancelCode = 'worker_draining'
 const LEFT = Promise.withResolvers<void>().promise
 
 /** An item of a batch that is rehearsed. */
-export type Rehearsal = Pick<FlowExecution, 'input' | 'route' | 'fallback'> & { item: ItemAnswers; flow: FlowRef }
+export type Rehearsal = Pick<FlowExecution, 'input' | 'route' | 'fallback'> & {
+  item: ItemAnswers
+  flow: FlowRef
+  /** Keeps the calls of its tools. */
+  keeper: CallKeeper
+}
 
 /** `execution` is missing when it could not be prepared. */
 type Executed = { outcome: FlowOutcome; execution: FlowExecution | undefined }
@@ -90,16 +98,32 @@ export class FlowJobs {
   }
 
   /**
-   * The calls that an item of a batch would make next, with the answers that there are so far; none when it would come to its end. Nobody is called, and nothing
-   * is recorded.
+   * The calls of models that an item of a batch would make next, with the answers that there are so far; none when it would come to its end, and `undefined` while
+   * another process is at one of its tool calls. No model is called. New calls of tools are made and kept; then it is gone through once more with their results.
    */
-  async rehearse(tenant: TenantId, { item, flow, ...call }: Rehearsal): Promise<BatchCall[]> {
-    const missing: BatchCall[] = []
+  async rehearse(tenant: TenantId, { item, flow, keeper, ...call }: Rehearsal): Promise<BatchCall[] | undefined> {
+    const { traceId, answers: kept } = item
     const prepared = await this.#prepareFlow(tenant, flow)
-    const execution = { ...call, ...prepared, traceId: item.traceId, answers: { ...item, missing } }
-    const events = this.#deps.execute(tenant, execution, new AbortController().signal)
-    while (!(await events.next()).done);
-    return missing
+    for (;;) {
+      const missing: BatchCall[] = []
+      const calls = this.#recorded(traceId, kept, keeper)
+      const execution = { ...call, ...prepared, traceId, answers: { ...item, missing }, calls }
+      const events = this.#deps.execute(tenant, execution, new AbortController().signal)
+      while (!(await events.next()).done);
+      await calls.settled().finally(() => calls.made > 0 && this.#deps.leave?.(tenant, runIdOf(traceId)))
+      if (calls.isElsewhere) return undefined
+      if (calls.made === 0) return missing
+    }
+  }
+
+  #recorded(traceId: string, kept: ItemAnswers['answers'], keeper?: CallKeeper): RecordedCalls {
+    const { isHeld, log } = this.#deps
+    const assertMayAct = () => {
+      if (!isHeld()) throw new AppError('unavailable', 'this process may not act at the moment')
+    }
+    const onToolBug = (tool: string, cause: unknown) =>
+      log.error('a tool failed by a bug', { trace_id: traceId, tool, cause })
+    return new RecordedCalls({ traceId, kept, keeper, assertMayAct, onToolBug })
   }
 
   /** Resolves when the dispatch has ended, here or elsewhere. Never rejects. */
@@ -193,7 +217,10 @@ export class FlowJobs {
     const deadlineMs = deadline_at === undefined ? undefined : Date.parse(deadline_at)
     const caller = priority && { caller: { priority, ...(deadlineMs !== undefined && { deadlineMs }) } }
     const answers = this.answers.get(traceId)
-    const answered = answers && { answers: { traceId, answers } }
+    const answered = answers && {
+      answers: { traceId, answers },
+      calls: this.#recorded(traceId, answers),
+    }
     return { traceId, ...prepared, input, route, fallback, ...recording, ...caller, ...answered }
   }
 

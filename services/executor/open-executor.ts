@@ -63,7 +63,7 @@ export async function openExecutor(settings: ExecutorSettings, parts: OpenParts)
     async start(consume, membership) {
       const flows = createFlowJobs(settings, all, membership)
       const works = [publishing(workOf('flow', flows, slots.flows))]
-      const batches = tenantConfig && createBatchJobs(settings, { ...all, tenantConfig, flowJobs: flows })
+      const batches = tenantConfig && createBatchJobs(settings, { ...all, tenantConfig, flowJobs: flows }, membership)
       if (batches) works.push(publishing(workOf('batch', batches, slots.plans)))
       const schedules = settings.hasPlanQueue ? schedulesOf(parts, settings.scheduleLeastSecs) : undefined
       if (schedules) {
