@@ -101,7 +101,7 @@ export class BatchJobs {
   ): Promise<{ ends: NewChunk['ends']; isParked: boolean }> {
     const { batches, library, waves } = this.#deps
     const definition = await library.definitionOf(tenant, batch.flow)
-    const isPooled = batch.vendor_instance !== null && definition
+    const isPooled = batch.vendor_instance !== null
     const advanced = isPooled ? await waves?.advance(tenant, { batch, chunk, definition, leaving }) : undefined
     const work = new ChunkWork(tenant, { batch, chunk, leaving, deps: this.#deps, definition, advanced })
     const save = async (look_at_ms = 0) => {

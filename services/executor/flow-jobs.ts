@@ -2,6 +2,7 @@ import type { ItemAnswers } from '../../shared/agent/providers/batch/answered-ca
 import type { BatchCall } from '../../shared/agent/providers/batch/port.ts'
 import { type CallKeeper, RecordedCalls } from '../../shared/agent/tools/recorded-calls.ts'
 import type { KnownExecutors } from '../../shared/cluster/members/executors.ts'
+import type { Announce } from '../../shared/cluster/relay/worker/executor.ts'
 import { withDeadline } from '../../shared/kernel/async/deadline.ts'
 import { retryUntil } from '../../shared/kernel/async/retry.ts'
 import { AppError, toAppError } from '../../shared/kernel/errors.ts'
@@ -57,8 +58,7 @@ export type FlowJobsDeps = {
   isHeld(): boolean
   /** A rehearsal needs nothing any more that its tools keep running. */
   leave?(tenant: TenantId, runId: string): void
-  /** Tells the gateways that wait for a run that it has begun here. */
-  announce(runId: string): void
+  announce: Announce
   log: Log
 }
 
@@ -128,7 +128,7 @@ export class FlowJobs {
 
   /** Resolves when the dispatch has ended, here or elsewhere. Never rejects. */
   handle(job: Job): Promise<JobEnd | undefined> {
-    return this.#retry.untilEnded(job, (tenant, id) => this.#advance(tenant, id))
+    return this.#retry.untilEnded(job, (tenant, id) => this.#advance(tenant, id, job.reader))
   }
 
   /** Ends a dispatch whose executors have died each time. */
@@ -139,15 +139,15 @@ export class FlowJobs {
   }
 
   /** Executes the dispatch if nobody has. Throws when the store is away. */
-  async #advance(tenant: TenantId, id: string): Promise<Settled> {
+  async #advance(tenant: TenantId, id: string, reader: Job['reader']): Promise<Settled> {
     const { dispatches, epoch } = this.#deps
     const begun = await dispatches.begin(tenant, id, epoch())
-    if (begun) await this.#run(tenant, begun)
+    if (begun) await this.#run(tenant, begun, reader)
     return this.#settle(tenant, id)
   }
 
   /** Executes a dispatch that this process has claimed. */
-  async #run(tenant: TenantId, dispatch: Dispatch): Promise<void> {
+  async #run(tenant: TenantId, dispatch: Dispatch, reader?: Job['reader']): Promise<void> {
     const { runs, admission, announce } = this.#deps
     const { kind, idempotency_key: key, deadline_at } = dispatch
     const hasTime = isUnhurried(dispatch)
@@ -158,7 +158,7 @@ export class FlowJobs {
     const identity = { id: runIdOf(dispatch.trace_id), tenant, sessionId: undefined, kind: 'flow' as const, about }
     const run = runs.open({ ...identity, ...(earlier && { earlier }), needsNoReader: hasTime })
     admission.hold({ tenant, runId: run.id, ...(hasTime && { customer: BATCH_ITEMS }) }, run.ended)
-    announce(run.id)
+    announce(run, reader)
     await run.execute((_run, signal) => this.#perform(tenant, dispatch, signal))
   }
 

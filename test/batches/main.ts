@@ -14,12 +14,12 @@ import { type ModelServer, startModelServer } from '../support/model-server/mode
 import { startMongoInMemory } from '../support/mongo-in-memory.ts'
 import { VendorBatchServer } from '../support/vendor-batches.ts'
 
-const USAGE = `usage: npm run try:batch -- [--items 1000] [--live] [--tool] [--kill-secs 20] [--answer-secs 15]
+const USAGE = `usage: npm run try:batch -- [--items 1000] [--live] [--tool] [--kill-secs 20] [--answer-secs 15] [--hours 24]
 
 Runs a flow for so many inputs in a cluster of processes, of which one gateway, one worker and one executor are killed (SIGKILL) and started again every so many
 seconds. Without --live the calls go to batches of the vendor, which answers each after so many seconds, and one item in fifty needs a second call. Prints a row, and
-exits with 1 where an item has not one good result, a call was in two batches, or the cost is above 0.55 of live. With --tool each item calls a tool that may change
-something between two turns, and it is one where a tool was called twice. It takes minutes.
+exits with 1 where an item has not one good result, a call was in two batches, the cost is above 0.55 of live, or more than one in a thousand items has missed the deadline of so many hours. With --tool
+each item calls a tool that may change something between two turns, and it is one where a tool was called twice. It takes minutes.
 `
 
 const { values } = parseArgs({
@@ -29,6 +29,7 @@ const { values } = parseArgs({
     tool: { type: 'boolean', default: false },
     'kill-secs': { type: 'string', default: '20' },
     'answer-secs': { type: 'string', default: '15' },
+    hours: { type: 'string', default: '24' },
     help: { type: 'boolean', default: false },
   },
 })
@@ -152,7 +153,7 @@ async function runBatch(cluster: Cluster, vendor: VendorBatchServer, { calls }: 
   await cluster.ask('PUT', '/flows/answers', { ...schemas, tools })
   await cluster.ask('POST', '/flows/answers/publish')
   const items = Array.from({ length: COUNT }, (_, n) => ({ custom_id: `c-${n}`, input: { text: `item ${n}` } }))
-  const deadline = values.live ? {} : { deadline_hours: 24 }
+  const deadline = values.live ? {} : { deadline_hours: Number(values.hours) }
   const request = { items, provider_instance: 'pool', model: 'm-1', ...deadline }
   const { batch_id: id } = JSON.parse(await cluster.ask('POST', '/flows/answers/batch', request)) as Batch
   let kills = 0
@@ -177,12 +178,15 @@ async function runBatch(cluster: Cluster, vendor: VendorBatchServer, { calls }: 
   const called = [...calls.values()]
   const share = batch.usage.cost_usd / live
   const good = new Set(results.filter(({ status }) => status === 'ok').map(({ custom_id }) => custom_id))
+  const late = results.filter(({ status }) => status === 'expired').length
+  const kept = batch.ended_at !== null && batch.ended_at <= batch.deadline_at ? 1 - late / COUNT : 0
   const problems = [
     (good.size !== COUNT || results.length !== COUNT) && `${good.size} good of ${results.length} results`,
     twice > 0 && `${twice} calls in two batches`,
     called.some((count) => count > 1) && `${called.filter((count) => count > 1).length} tools called twice`,
     values.tool && called.length !== COUNT && `${called.length} tools called`,
     !values.live && share > 0.55 && 'too dear',
+    kept < 0.999 && 'too late',
   ]
   return {
     items: COUNT,
@@ -194,6 +198,7 @@ async function runBatch(cluster: Cluster, vendor: VendorBatchServer, { calls }: 
     'live calls': vendor.liveCalls,
     'tool calls': called.reduce((sum, count) => sum + count, 0),
     'cost of live': share.toFixed(3),
+    'deadlines kept': `${(100 * kept).toFixed(2)} %`,
     'processes killed': 3 * kills,
     seconds: Math.round((performance.now() - begun) / 1_000),
     failed: [

@@ -182,6 +182,9 @@ describe('the items of batches', () => {
     expect(batch.usage).to.deep.equal({ input_tokens: 2_000, output_tokens: 400, cost_usd: 5 })
     expect((await batches.open(undefined)).map(({ batch_id }) => batch_id)).not.to.include(id)
     expect((await resultsOf(id, 18)).map(({ item }) => item)).to.deep.equal([19, 20])
+    expect(await resultsOf(id, 10_000)).to.deep.equal([])
+    batches.chunks = () => Promise.reject(new Error('the chunks of a batch that has ended are not read again'))
+    expect((await calls.list(TENANT, { limit: 1 })).batches).to.deep.equal([batch])
     expect(told.at(-1)).to.deep.equal([id, 'done'])
   })
 
@@ -219,6 +222,15 @@ describe('the items of batches', () => {
     await work()
     expect(executed.toSorted()).to.deep.equal([1, 2])
     expect((await resultsOf(id)).map(({ output: each }) => each)).to.deep.equal(['from before', { n: 1 }, { n: 2 }])
+  })
+
+  it('D55: fail where their flow was deleted meanwhile, and say so', async () => {
+    const { start, work, executed, resultsOf } = open({ library: { definitionOf: async () => undefined } })
+    const id = await start(itemsOf(2))
+    await work()
+    const results = (await resultsOf(id)).map(({ status, error }) => [status, error?.message.includes('was deleted')])
+    expect(results).to.deep.equal(Array(2).fill(['error', true]))
+    expect(executed).to.deep.equal([])
   })
 
   it('D55: begin no more after the deadline', async () => {
@@ -364,11 +376,12 @@ describe('the items of batches', () => {
     expect(await resultsOf(id)).to.deep.equal([])
   })
 
-  it('D55: names that are there twice, and instances that are not there, are refused before anything is stored', async () => {
+  it('D55: names that are there twice, items that the store does not take, and instances that are not there, are refused before anything is stored', async () => {
     const { start, jobs } = open()
     const twice = [{ custom_id: '2', input: {} }, { input: {} }]
     for (const [items, extra, param] of [
       [twice, {}, '/items/1/custom_id'],
+      [[{ input: {} }, { input: { text: 'x'.repeat(9_000_000) } }], {}, '/items/1'],
       [itemsOf(1), { provider_instance: 'nobody' }, '/provider_instance'],
     ] as const) {
       const refused = await start([...items], extra).catch((cause: unknown) => cause)

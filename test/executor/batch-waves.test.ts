@@ -29,7 +29,7 @@ describe('the waves of a chunk', () => {
   const opened = useTestStore()
 
   /** A chunk of three items, each of which makes `turns` calls. The vendor keeps what it gets in `sent`, and answers when `answer` is called. */
-  async function open({ turns = 1, keepsMark = true } = {}) {
+  async function open({ turns = 1 } = {}) {
     const clock = { ms: Date.now() }
     const id = `batch_${Math.random().toString(16).slice(2).padEnd(32, '0')}`
     const batch: Batch = {
@@ -54,9 +54,10 @@ describe('the waves of a chunk', () => {
     const sent: {
       mark: string
       calls: readonly BatchCall[]
-      answers?: Map<string, BatchAnswer>
+      answers?: Map<string, BatchAnswer> | 'refused'
       isCancelled?: boolean
     }[] = []
+    const vendorFaults: { find?: 'unsure'; read?: AppError } = {}
     const fails: unknown[] = []
     const rehearsed: unknown[] = []
     const vendor: VendorBatches = {
@@ -66,12 +67,14 @@ describe('the waves of a chunk', () => {
         if (cause) throw cause
         return String(sent.length - 1)
       },
-      async find(mark) {
-        if (!keepsMark) return 'unknown'
+      async find({ mark }) {
         const at = sent.findIndex((each) => each.mark === mark)
-        return at < 0 ? undefined : { id: String(at) }
+        return vendorFaults.find ?? (at < 0 ? undefined : { id: String(at) })
       },
-      read: async (at) => sent[Number(at)]?.answers,
+      async read(at) {
+        if (vendorFaults.read) throw vendorFaults.read
+        return sent[Number(at)]?.answers
+      },
       async cancel(at) {
         const kept = sent[Number(at)]
         if (kept) kept.isCancelled = true
@@ -104,7 +107,8 @@ describe('the waves of a chunk', () => {
     }
     const advance = (changes: Partial<Batch> = {}, more: Partial<ChunkOfBatch> = {}) =>
       waves.advance(TENANT, { ...of, ...more, batch: { ...batch, ...changes } })
-    return { advance, answer, sent, fails, clock, batches, chunk, rehearsed }
+    const advanceDeleted = () => waves.advance(TENANT, { ...of, definition: undefined })
+    return { advance, advanceDeleted, answer, sent, fails, vendorFaults, clock, batches, chunk, rehearsed }
   }
 
   it('D55.6a: a wave has the next call of each item, and the items are ready when they make no further one', async () => {
@@ -128,13 +132,9 @@ describe('the waves of a chunk', () => {
     expect(rehearsed).to.deep.equal([1, 2, 3, 1, 2, 3])
   })
 
-  it('D55.6d: a submission whose answer was lost is found by its mark, or sent again where the vendor has not got it or keeps none', async () => {
-    for (const [keepsMark, isKept, submissions] of [
-      [true, true, 1],
-      [true, false, 2],
-      [false, true, 2],
-    ] as const) {
-      const { advance, answer, sent, fails, clock, batches, chunk } = await open({ keepsMark })
+  it('D55.6d: a submission whose answer was lost is found, or sent again where the vendor has not got it, and the next wave goes its way', async () => {
+    for (const isKept of [true, false]) {
+      const { advance, answer, sent, fails, vendorFaults, clock, batches, chunk } = await open({ turns: 2 })
       fails.push(new Error('the answer is lost'))
       expect((await advance()).waiting.size).to.equal(3)
       if (!isKept) sent[0] = { mark: '', calls: [] }
@@ -142,14 +142,57 @@ describe('the waves of a chunk', () => {
       await advance()
       expect(sent, 'another process may be at it').to.have.length(1)
       clock.ms += 60_000
+      vendorFaults.find = 'unsure'
       await advance()
-      expect(sent).to.have.length(submissions)
-      answer(submissions - 1)
+      expect(sent, 'the vendor may have it').to.have.length(1)
+      delete vendorFaults.find
       await advance()
+      expect(sent).to.have.length(isKept ? 1 : 2)
+      for (let turn = 0; turn < 2; turn++) {
+        answer(sent.length - 1)
+        await advance()
+      }
       expect((await advance()).waiting.size).to.equal(0)
+      expect(sent).to.have.length(isKept ? 2 : 3)
       const [last] = (await batches.waves(TENANT, chunk)).slice(-1)
       expect(last && [last.state, markOf(last)]).to.deep.equal(['answered', sent.at(-1)?.mark])
     }
+  })
+
+  it('D55.6d: a wave for which the vendor has no room is sent again after a while, whenever the vendor says so', async () => {
+    const { advance, answer, sent, fails, clock, batches, chunk } = await open()
+    fails.push(new AppError('rate_limit', 'too many'))
+    for (const submissions of [0, 1]) {
+      const { waiting, lookAtMs } = await advance()
+      expect([waiting.size, lookAtMs - clock.ms, sent.length]).to.deep.equal([3, 300_000, submissions])
+      expect(await batches.waves(TENANT, chunk)).to.deep.equal([])
+      if (submissions === 1) break
+      await advance()
+      const [first] = sent
+      if (first) first.answers = 'refused'
+    }
+    await advance()
+    answer(1)
+    expect((await advance()).waiting.size).to.equal(0)
+  })
+
+  it('D55.6b: while the vendor cannot be read its answers are waited for, and a batch that it does not know any more goes live', async () => {
+    const { advance, vendorFaults, clock } = await open()
+    await advance()
+    for (const [kind, afterMs, waits] of [
+      ['unavailable', 3_600_000, 3],
+      ['rate_limit', 3_600_000, 3],
+      ['upstream', 3_600_000, 3],
+      ['not_found', 0, 0],
+    ] as const) {
+      vendorFaults.read = new AppError(kind, 'not now')
+      clock.ms += afterMs
+      expect((await advance()).waiting.size, kind).to.equal(waits)
+    }
+    const young = await open()
+    await young.advance()
+    young.vendorFaults.read = new AppError('not_found', 'not yet')
+    expect((await young.advance()).waiting.size).to.equal(3)
   })
 
   it('D55.6b: what the vendor refuses, has not answered or has failed at goes live', async () => {
@@ -206,10 +249,12 @@ describe('the waves of a chunk', () => {
     expect([(await late.advance()).waiting.size, late.sent.length]).to.deep.equal([0, 0])
   })
 
-  it('D55.4: a batch that is cancelled is cancelled at the vendor, too', async () => {
-    const { advance, sent } = await open()
-    await advance()
-    expect((await advance({ status: 'cancelling' })).waiting.size).to.equal(0)
-    expect(sent[0]?.isCancelled).to.equal(true)
+  it('D55.4: a batch that is cancelled, or whose flow was deleted, is cancelled at the vendor, too', async () => {
+    for (const isDeleted of [false, true]) {
+      const { advance, advanceDeleted, sent } = await open()
+      await advance()
+      const { waiting } = isDeleted ? await advanceDeleted() : await advance({ status: 'cancelling' })
+      expect([waiting.size, sent[0]?.isCancelled]).to.deep.equal([0, true])
+    }
   })
 })

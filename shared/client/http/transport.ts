@@ -1,6 +1,6 @@
 import { ApiError, ConnectionFailed, connectionFailed, objectIn, wrongAnswer } from '../errors.ts'
-import { given } from './given.ts'
 import { EVENTS, type OpenStream, openStream } from './open-stream.ts'
+import { given } from './request.ts'
 import { backoffMs, linkedAbort, sleep, within } from './wait.ts'
 
 export type EngineOptions = {

@@ -62,3 +62,9 @@ export type RunSearch = {
   /** A text in one of the names, whatever its case. */
   q?: string
 }
+
+/**
+ * A stream of the gateway of this epoch that waits for a queued run. Its executor sends the frames there without being asked. `readsEnd`: nobody needs them
+ * before the run has ended, so that those of a short run come together.
+ */
+export type RunReader = { gateway: number; stream: number; readsEnd?: boolean }

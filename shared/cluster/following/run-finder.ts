@@ -47,8 +47,9 @@ export class RunFinder implements RunAccess {
     })
   }
 
-  followRun(tenant: TenantId, runId: string, after: number): Promise<FrameStream> {
+  async followRun(tenant: TenantId, runId: string, after: number): Promise<FrameStream> {
     const run = { tenant, runId }
+    if (after === 0 && this.waiting.isExpected(run)) return this.waiting.wait(run, this.#following(run, null))
     const follow = async (at: RunState): Promise<FrameStream> => {
       if (at.state === 'waiting') return this.waiting.wait(run, this.#following(run, null)) // It has no event yet, so `after` is 0.
       if (at.state === 'moving') return this.followed({ ...run, epoch: at.epoch }, endedBy('worker_lost', after))

@@ -40,7 +40,7 @@ export class Reservations {
     this.#timer = setInterval(() => this.#tidy(), TIDY_EVERY_MS).unref()
   }
 
-  /** `most` is read where there is a budget. A call that is aborted while it waits is let go on, to end by itself. */
+  /** Calls `most` only where the payer has a budget. A call that is aborted while it waits gets its reservation, and ends by itself. */
   async reserve(payer: Payer, most: () => Spent, signal: AbortSignal): Promise<Reservation | BudgetRefusal> {
     const standings = await this.#deps.budgets.standings(payer)
     if ('code' in standings) return standings

@@ -21,6 +21,8 @@ export type Execution = {
   request: FlowRunRequest
   subject: string
   idempotencyKey: string | undefined
+  /** Its caller waits for its end, and reads no event before. */
+  readsEnd?: boolean
   /** Aborted when its client has left: then it waits for no place any more. */
   left?: AbortSignal
   /** Called when its start waits for a place. */
@@ -93,7 +95,7 @@ export const begunBy = (executor: number): Pick<Dispatch, 'status' | 'executor' 
 
 /** An execution that ends its executors is not begun again and again. A plan whose executors died twice is given up, too. */
 const MAX_STARTS = 2
-/** What nobody waits for may meet the deaths of several executors. */
+/** What no client waits for may be begun more often: it lasts long, and may see several executors die. */
 const MAX_UNHURRIED_STARTS = 5
 
 /** Whether nobody waits for it: an item of a batch, or a run that has until its deadline. */

@@ -47,14 +47,16 @@ describe('the admission of runs', () => {
       },
       release: (...args) => unlessAway(() => memory.release(...args)),
     }
-    admission = new RunAdmission({
+    admission = open(5)
+  })
+  const open = (renewEveryMs: number) =>
+    new RunAdmission({
       limits: { of: () => limits, peek: () => (limits instanceof Promise ? undefined : limits) },
       budgets: { refusal: async () => refusal },
       ...{ places, metrics },
       log: createLog({ level: 'debug', write: (line) => lines.push(line) }),
-      renewEveryMs: 5,
+      renewEveryMs,
     })
-  })
   afterEach(() => admission.close())
 
   const renewals = (count: number) => until(() => renewed.length >= count, { what: `${count} renewals` })
@@ -105,12 +107,31 @@ describe('the admission of runs', () => {
   it('a tenant without limits of runs and budgets is not asked for, and one whose limits are not known yet waits for them', async () => {
     limits = { ...NO_LIMITS, requests_per_minute: 1 }
     expect(admission.admit(run('a'))).to.equal(undefined)
-    admission.hold(run('a'), NEVER)
     expect(renewed).to.deep.equal([])
     limits = Promise.resolve({ ...NO_LIMITS, concurrent_runs: 1 })
     expect([await errorOf('a'), (await errorOf('b'))?.kind]).to.deep.equal([undefined, 'rate_limit'])
     admission.hold(run('b'), NEVER)
     expect(renewed).to.deep.equal([['b']])
+  })
+
+  it('runs at work count as soon as their tenant has a limit, and then their customer', async () => {
+    admission.close()
+    admission = open(60_000)
+    limits = NO_LIMITS
+    const first = { ...run('first'), customer: 'c' }
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>()
+    admission.hold(first, ended)
+    limits = { ...NO_LIMITS, concurrent_runs: 2 }
+    await until(async () => (await places.count(TENANT)) === 1, { what: 'the run to count' })
+    limits = { ...limits, customers: { default: { concurrent_runs: 1 } } } as Limits
+    const isRefused = async () => {
+      const taken = await places.take({ ...run('second'), customer: 'c' }, { tenant: 2, customer: 1 })
+      await places.release({ ...run('second'), customer: 'c' })
+      return taken.place === 'customer_full'
+    }
+    await until(isRefused, { what: 'the run to count among those of its customer' })
+    end()
+    await until(async () => (await places.count(TENANT)) === 0, { what: 'the place to be given back' })
   })
 
   it('a run of a tenant whose limits cannot be read is refused, and one that goes on holds its place', async () => {

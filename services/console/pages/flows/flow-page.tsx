@@ -16,6 +16,7 @@ import { PublishButton } from './publish-button.tsx'
 const EditView = lazy(() => import('./edit/edit-view.tsx').then((loaded) => loaded.EditView))
 const RunView = lazy(() => import('./run/run-view.tsx').then((loaded) => loaded.RunView))
 const RunsView = lazy(() => import('./runs/runs-view.tsx').then((loaded) => loaded.RunsView))
+const BatchesView = lazy(() => import('./batches/batches-view.tsx').then((loaded) => loaded.BatchesView))
 const EvaluateView = lazy(() => import('./evaluate/evaluate-view.tsx').then((loaded) => loaded.EvaluateView))
 const HistoryView = lazy(() => import('./history/history-view.tsx').then((loaded) => loaded.HistoryView))
 const MemoryView = lazy(() => import('./memory/memory-view.tsx').then((loaded) => loaded.MemoryView))
@@ -24,10 +25,14 @@ const VIEWS: Readonly<Record<View, { label: string; part: string; method?: strin
   edit: { label: 'Edit', part: '', isFor: ({ built_in }) => !built_in },
   run: { label: 'Run', part: '/run', method: 'POST', isFor: () => may('run') },
   runs: { label: 'Runs', part: '', isFor: () => has('dispatches') },
+  batches: { label: 'Batches', part: '', isFor: () => has('config') },
   evaluate: { label: 'Evaluate', part: '/evaluations', isFor: ({ built_in }) => !built_in && has('dispatches') },
   history: { label: 'History', part: '/revisions', isFor: ({ built_in }) => !built_in },
   memory: { label: 'Memory', part: '/memory', isFor: () => true },
 }
+
+/** Views that show their requests themselves, or have none of a flow. */
+const VIEWS_WITH_OWN = ['run', 'runs', 'batches'] as const
 
 type FlowPageProps = { name: string; view: string | undefined; query: URLSearchParams }
 
@@ -58,7 +63,7 @@ function Views({ flow, view, query, onChange }: ViewsProps) {
         tabs={offered.map((id) => ({ id, label: VIEWS[id].label }))}
         current={current ?? ''}
       >
-        {request && current !== 'run' && current !== 'runs' && <CopyAs {...request} />}
+        {request && VIEWS_WITH_OWN.every((id) => id !== current) && <CopyAs {...request} />}
       </Tabs>
       {current === undefined && (
         <Empty title="There is no such view">This flow is built in, or your token may not be used for it.</Empty>
@@ -66,6 +71,7 @@ function Views({ flow, view, query, onChange }: ViewsProps) {
       {current === 'edit' && <EditView flow={flow} onChange={onChange} />}
       {current === 'run' && <RunView flow={flow} query={query} onChange={onChange} />}
       {current === 'runs' && <RunsView flow={flow} />}
+      {current === 'batches' && <BatchesView flow={flow} />}
       {current === 'evaluate' && <EvaluateView flow={flow} onChange={onChange} />}
       {current === 'history' && <HistoryView flow={flow} query={query} onChange={onChange} />}
       {current === 'memory' && <MemoryView flow={flow} query={query} />}

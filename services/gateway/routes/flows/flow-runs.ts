@@ -41,10 +41,10 @@ export function flowRunRoutes({ broker, flows, readBody, relay, admit }: Deps): 
           const after = idempotencyKey === undefined ? 0 : lastEventId(req)
           const request = await readBody(req, res, 'FlowRunRequest')
           const left = request.wait_secs !== undefined && { left: leaving(res) }
-          const call = { request, subject: subjectOf(res), idempotencyKey, ...left }
+          const isStream = wantsEvents(req)
+          const call = { request, subject: subjectOf(res), idempotencyKey, readsEnd: !isStream, ...left }
           if (queryFlag(req, 'dry_run')) return void res.json(await estimate(tenantOf(res), { name, ...call }))
           const waits = Promise.withResolvers<WaitingFlow>()
-          const isStream = wantsEvents(req)
           const starting = calls.start(tenantOf(res), name, { ...call, ...(isStream && { onWait: waits.resolve }) })
           const started = await Promise.race([starting, waits.promise])
           res.setHeader('X-Trace-ID', started.traceId)

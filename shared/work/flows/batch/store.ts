@@ -13,6 +13,7 @@ import {
   hasEnded,
   joinEnds,
   type NewChunk,
+  progressOf,
   type Wave,
 } from './batch.ts'
 
@@ -227,11 +228,11 @@ export class BatchStore {
     const batch = await this.get(tenant, batchId)
     if (!batch) return this.#forget(batchId, at)
     if (batch.ended_at === null) {
-      if (!(await this.chunks(tenant, batchId)).every(hasEnded)) return false
-      const ended_at = at.toISOString()
-      const set = { done: { status: 'done', ended_at }, cancelled: { status: 'cancelled', ended_at } }
-      const isDone = await this.#move(tenant, batchId, { from: 'running', set: set.done })
-      if (!isDone) await this.#move(tenant, batchId, { from: 'cancelling', set: set.cancelled })
+      const chunks = await this.chunks(tenant, batchId)
+      if (!chunks.every(hasEnded)) return false
+      const end = { ended_at: at.toISOString(), progress: progressOf(batch.items, chunks) }
+      const isDone = await this.#move(tenant, batchId, { from: 'running', set: { status: 'done', ...end } })
+      if (!isDone) await this.#move(tenant, batchId, { from: 'cancelling', set: { status: 'cancelled', ...end } })
     }
     const ended = (await this.#open.get(SYSTEM_TENANT, { batch_id: batchId })) && (await this.get(tenant, batchId))
     if (ended) await tell(tenant, ended)

@@ -1,4 +1,5 @@
 import type { Files } from '../../../agent/files/files.ts'
+import type { Broker } from '../../../cluster/commands/broker.ts'
 import type { KnownExecutors } from '../../../cluster/members/executors.ts'
 import { retryUntil } from '../../../kernel/async/retry.ts'
 import { AppError, invalidRequest, toAppError } from '../../../kernel/errors.ts'
@@ -24,6 +25,8 @@ export type StartDeps = {
   dispatches: Pick<Dispatches, 'create' | 'end'>
   configs: Pick<LiveConfigs, 'get'>
   queue: Pick<JobQueue, 'add'>
+  /** Left out where no client waits for the run. */
+  broker?: Pick<Broker, 'expectRun'>
   files: Pick<Files, 'attached'>
   executors: KnownExecutors
   /** Rejects with `rate_limit` when the tenant's limits allow no further run. */
@@ -64,7 +67,7 @@ export async function startExecution(
   })
   try {
     await deps.dispatches.create(tenant, dispatch, execution.request.input)
-    await enqueue(tenant, dispatch, deps)
+    await enqueue(tenant, dispatch, { ...deps, readsEnd: execution.readsEnd })
   } catch (cause) {
     deps.admission.release({ tenant, runId: runIdOf(traceId) })
     throw cause
@@ -148,10 +151,17 @@ export async function checkExecution(
   return { compiled, files, ...routes }
 }
 
-async function enqueue(tenant: TenantId, dispatch: Dispatch, { queue, dispatches }: StartDeps): Promise<void> {
+type Enqueuing = Pick<StartDeps, 'queue' | 'broker' | 'dispatches'> & { readsEnd: boolean | undefined }
+
+async function enqueue(
+  tenant: TenantId,
+  dispatch: Dispatch,
+  { queue, broker, dispatches, readsEnd = false }: Enqueuing,
+): Promise<void> {
   const { trace_id: traceId } = dispatch
+  const reader = broker?.expectRun?.(tenant, runIdOf(traceId))
   try {
-    await queue.add(jobOf(tenant, dispatch), { isNew: true })
+    await queue.add({ ...jobOf(tenant, dispatch), ...(reader && { reader: { ...reader, readsEnd } }) }, { isNew: true })
   } catch (cause) {
     const failure = toAppError(cause)
     const result = endBy(dispatch, { type: 'not_queued', failure: refusalOf(failure) })
