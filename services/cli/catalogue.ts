@@ -23,13 +23,13 @@ export const CATALOGUE: readonly Entry[] = [
   {
     name: 'attach',
     group: DAILY,
-    summary: 'follow a run, the run of a session, or a plan',
+    summary: 'follow a run, the run of a session, a plan or a batch',
     load: async () => (await import('./commands/attach.ts')).defineAttach,
   },
   {
     name: 'cancel',
     group: DAILY,
-    summary: 'end runs or plans',
+    summary: 'end runs, plans or batches',
     load: async () => (await import('./commands/cancel.ts')).defineCancel,
   },
   {

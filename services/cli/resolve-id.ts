@@ -2,7 +2,7 @@ import type { AgentEngine } from '../../shared/client/client.ts'
 import { CliError, EXIT, usageError } from './exit-codes.ts'
 import { plainLine } from './text/plain.ts'
 
-export type Kind = 'run' | 'plan' | 'permission' | 'dispatch' | 'session'
+export type Kind = 'run' | 'plan' | 'permission' | 'dispatch' | 'session' | 'batch'
 
 export type Found = { kind: Kind; id: string }
 
@@ -11,6 +11,7 @@ const PREFIXES: Readonly<Record<Exclude<Kind, 'session'>, string>> = {
   plan: 'plan_',
   permission: 'perm_',
   dispatch: 'trace_',
+  batch: 'batch_',
 }
 
 const LISTS: Readonly<Record<Kind, string>> = {
@@ -19,9 +20,10 @@ const LISTS: Readonly<Record<Kind, string>> = {
   permission: 'ae approvals',
   dispatch: 'ae dispatches ls',
   session: 'ae sessions',
+  batch: 'ae flows batches',
 }
 
-const WHOLE = /^(run|plan|perm|trace)_[0-9a-f]{32}$/
+const WHOLE = /^(run|plan|perm|trace|batch)_[0-9a-f]{32}$/
 
 /** So many of the newest things are searched. */
 const MOST = 1_000
@@ -42,7 +44,9 @@ export async function resolveId(engine: AgentEngine, text: string, kinds: readon
   if (named !== undefined && !kinds.includes(named) && !kinds.includes('session'))
     throw usageError(`${plainLine(text)} is a ${named}, and this takes ${kinds.join(' or ')}`)
   if (named !== undefined && WHOLE.test(start)) return { kind: named, id: start }
-  const searched = kinds.filter((kind) => named === undefined || kind === named || kind === 'session')
+  const searched = kinds.filter((kind) =>
+    named === undefined ? mayBe(kind, kinds) : kind === named || kind === 'session',
+  )
   const found = (await Promise.all(searched.map((kind) => search(engine, kind, { start, end })))).flat()
   const [only] = found.filter(({ id }) => id === start).concat(found)
   if (!only)
@@ -50,6 +54,9 @@ export async function resolveId(engine: AgentEngine, text: string, kinds: readon
   if (found.length > 1 && only.id !== start) throw usageError(`${plainLine(text)} names several things`, shown(found))
   return only
 }
+
+/** Among other kinds a batch is named with its prefix: not every server has batches to search. */
+const mayBe = (kind: Kind, kinds: readonly Kind[]): boolean => kind !== 'batch' || kinds.length === 1
 
 async function search(engine: AgentEngine, kind: Kind, { start, end }: Named): Promise<Found[]> {
   const isPrefixed = kind === 'session' || start.startsWith(PREFIXES[kind])
@@ -78,6 +85,8 @@ export async function idsOf(engine: AgentEngine, kind: Kind, most = MOST): Promi
       return (await engine.dispatches.list({ limit: 100 }).all(most)).map(({ trace_id }) => trace_id)
     case 'session':
       return (await engine.sessions.list({ limit: 100 }).all(most)).map(({ session_id }) => session_id)
+    case 'batch':
+      return (await engine.raw.get('/batches', { query: { limit: 100 } })).batches.map(({ batch_id }) => batch_id)
   }
 }
 

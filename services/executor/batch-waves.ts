@@ -4,8 +4,13 @@ import {
   GOES_LIVE,
   type VendorBatches,
 } from '../../shared/agent/providers/batch/port.ts'
+import type { ToolBox } from '../../shared/agent/tools/port.ts'
+import { begunOf, type CallKeeper, mayWait } from '../../shared/agent/tools/recorded-calls.ts'
+import type { KnownExecutors } from '../../shared/cluster/members/executors.ts'
 import { createKeyedQueue } from '../../shared/kernel/async/keyed-queue.ts'
+import { retryUntil } from '../../shared/kernel/async/retry.ts'
 import { hasKind } from '../../shared/kernel/errors.ts'
+import type { JsonObject } from '../../shared/kernel/events.ts'
 import { itemTraceId } from '../../shared/kernel/ids.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
@@ -23,11 +28,22 @@ export type WavesDeps = {
   flows: Pick<FlowJobs, 'rehearse'>
   /** `undefined` for an instance without batch endpoints, or that is gone. */
   openVendor(tenant: TenantId, instance: string): Promise<VendorBatches | undefined>
+  /** Those that ask nobody. */
+  toolBox: Pick<ToolBox, 'find'>
+  executors: Pick<KnownExecutors, 'isAlive'>
+  /** This executor's epoch. */
+  epoch(): number
   now: () => Date
   log: Log
 }
 
-export type ChunkOfBatch = { batch: Batch; chunk: NewChunk; definition: Flow['definition'] }
+/** `definition`: `undefined` when the flow was deleted meanwhile. `leaving` is aborted when this process is to begin nothing more. */
+export type ChunkOfBatch = {
+  batch: Batch
+  chunk: NewChunk
+  definition: Flow['definition'] | undefined
+  leaving?: AbortSignal
+}
 
 /** `waiting`: the places of items whose next calls have no answer yet, `unbegun`: of those that are known not to have begun. `lookAtMs`: when the vendor may have news. */
 export type Advanced = {
@@ -41,6 +57,10 @@ const NO_ITEMS: ReadonlySet<number> = new Set()
 const ALL_READY = { waiting: NO_ITEMS, unbegun: NO_ITEMS, lookAtMs: 0 }
 /** How long the process that submits a wave has for it. */
 const SUBMIT_MS = 90_000
+/** A batch that the vendor does not know so long after it was submitted is not known to it any more. */
+const GONE_MS = 600_000
+/** The items that are read or rehearsed at a time. A rehearsal is mostly a wait for agents that run side by side. */
+const AT_ONCE = 16
 /** The pauses between two looks at a vendor: a part of how long the wave has been there. */
 const PAUSE = { least: 10_000, most: 300_000, share: 0.05 }
 /** The last parts of the time until the deadline: in the first one no call waits for a vendor, and from the second on nothing is sent to it and what is there is cancelled. */
@@ -57,6 +77,8 @@ export class BatchWaves {
   readonly #deps: WavesDeps
   /** One chunk of a tenant is rehearsed at a time, which takes CPU: so the first ones are at the vendor soon, whatever becomes of this process then. */
   readonly #rehearsals = createKeyedQueue()
+  /** The tool calls that this process is at. */
+  readonly #atWork = new Set<string>()
 
   constructor(deps: WavesDeps) {
     this.#deps = deps
@@ -65,50 +87,64 @@ export class BatchWaves {
   /** Takes a chunk as far as it comes without a wait. Throws `unavailable` when the store is away. */
   async advance(tenant: TenantId, of: ChunkOfBatch): Promise<Advanced> {
     const { batches, openVendor, now } = this.#deps
-    const { batch, chunk } = of
+    const { batch, chunk, definition } = of
     const vendor = batch.vendor_instance === null ? undefined : await openVendor(tenant, batch.vendor_instance)
     const left = (Date.parse(batch.deadline_at) - now().getTime()) / spanOf(batch)
     const isLast = left < LAST_SHARE || batch.status !== 'running'
     const waves = await batches.waves(tenant, chunk)
-    let wave = waves.find(({ state }) => state !== 'answered')
-    if (!vendor || left < LIVE_SHARE || batch.status !== 'running') {
-      if (vendor && wave) await this.#cancel(vendor, wave)
+    let wave: Looked = waves.find(({ state }) => state !== 'answered')
+    const goesLive = definition && toolsOf(definition).some((name) => this.#find(name)?.mayWait === false)
+    if (!vendor || !definition || left < LIVE_SHARE || batch.status !== 'running' || goesLive) {
+      if (vendor && wave) await cancel(vendor, wave)
       return { answers: await batches.answers(tenant, chunk), ...ALL_READY }
     }
     const unbegun = new Set(await this.#unbegun(tenant, chunk))
-    for (let number = waves.length; ; number++) {
-      if (wave) wave = await this.#look(tenant, { of, wave, vendor, isLast })
+    const later = (answers: Map<string, BatchAnswer>, lookAtMs: number) => ({
+      ...{ answers, waiting: unbegun, unbegun, lookAtMs },
+    })
+    for (let number = 1 + (waves.at(-1)?.wave ?? -1); ; number++) {
+      if (wave && wave !== 'refused') wave = await this.#look(tenant, { of, wave, vendor, isLast })
       const answers = await batches.answers(tenant, chunk)
-      if (wave) return { answers, waiting: unbegun, unbegun, lookAtMs: this.#nextLook(wave) }
-      const rehearse = () => this.#rehearse(tenant, of, { answers, unbegun })
-      const calls = isLast ? [] : await this.#rehearsals.run(tenant, rehearse)
+      if (wave) return later(answers, this.#nextLook(wave))
+      const rehearse = () => this.#rehearse(tenant, { ...of, definition }, { answers, unbegun })
+      const { calls, isHeldUp } = isLast ? NOTHING : await this.#inTurn(tenant, definition, rehearse)
+      if (isHeldUp) return later(answers, now().getTime() + PAUSE.least)
       if (calls.length === 0) return { answers, ...ALL_READY, unbegun }
       wave = await this.#submit(tenant, { of, vendor, calls, number })
     }
   }
 
   /** Returns the wave while it has no answers; `undefined` when it has, or is not there. */
-  async #look(tenant: TenantId, { of, wave, vendor, isLast }: Looking): Promise<Wave | undefined> {
-    const { batches, now, log } = this.#deps
+  async #look(tenant: TenantId, { of, wave, vendor, isLast }: Looking): Promise<Looked> {
+    const { batches, now } = this.#deps
     if (wave.state === 'submitting') {
       if (now().getTime() - wave.at_ms < SUBMIT_MS) return wave // Another process may be at it.
-      const found = await vendor.find(markOf(wave)).catch(() => 'away' as const)
-      if (found === 'away') return wave
-      if (found === 'unknown' || !found) await batches.removeWave(tenant, wave)
+      const found = await vendor.find({ ...wave, mark: markOf(wave) }).catch(() => 'unsure' as const)
+      if (found === 'unsure') return wave
+      if (!found) await batches.removeWave(tenant, wave)
       else await batches.changeWave(tenant, wave, { state: 'submitted', vendor_id: found.id })
-      return found === 'unknown' || !found ? undefined : wave
+      return found && wave
     }
-    if (isLast) await this.#cancel(vendor, wave)
-    try {
-      const answers = await vendor.read(wave.vendor_id ?? '')
-      if (!answers) return wave
-      await this.#keep(tenant, { of, wave, answers })
-      return undefined
-    } catch (cause) {
-      if (hasKind(cause, 'unavailable')) throw cause
-      log.warn('the batch of a vendor cannot be read; it is tried again', { batch_id: wave.batch_id, cause })
-      return wave
-    }
+    if (isLast) await cancel(vendor, wave)
+    const answers = await vendor.read(wave.vendor_id ?? '').catch((cause: unknown) => this.#unread(wave, cause))
+    if (!answers) return wave
+    if (answers === 'refused') return this.#sendLater(tenant, wave)
+    await this.#keep(tenant, { of, wave, answers })
+    return undefined
+  }
+
+  /** What a batch that cannot be read has answered: nothing when it is gone, nothing yet otherwise. */
+  #unread(wave: Wave, cause: unknown): ReadonlyMap<string, BatchAnswer> | undefined {
+    const { now, log } = this.#deps
+    const isGone = hasKind(cause, 'not_found') && now().getTime() - wave.at_ms > GONE_MS
+    log.warn('the batch of a vendor cannot be read', { batch_id: wave.batch_id, is_gone: isGone, cause })
+    return isGone ? new Map() : undefined
+  }
+
+  /** The vendor has had no room for the wave. */
+  async #sendLater(tenant: TenantId, wave: Wave): Promise<'refused'> {
+    await this.#deps.batches.removeWave(tenant, wave)
+    return 'refused'
   }
 
   async #keep(tenant: TenantId, { of, wave, answers }: Answered): Promise<void> {
@@ -121,41 +157,88 @@ export class BatchWaves {
     await batches.changeWave(tenant, wave, { state: 'answered' })
   }
 
+  /** `undefined` for a tool whose server is away. */
+  #find(name: string): { mayWait: boolean } | undefined {
+    const tool = this.#deps.toolBox.find(name)
+    return tool && { mayWait: mayWait(tool) }
+  }
+
+  /** Tools take their time, and no CPU: those of several chunks are called at the same time. */
+  #inTurn(tenant: TenantId, definition: Flow['definition'], rehearse: () => Promise<Rehearsed>): Promise<Rehearsed> {
+    return toolsOf(definition).length > 0 ? rehearse() : this.#rehearsals.run(tenant, rehearse)
+  }
+
   /** The next calls of the items that have not begun. All of a wave are of one model. */
   async #rehearse(
     tenant: TenantId,
-    { batch, chunk, definition }: ChunkOfBatch,
-    { answers, unbegun }: Pick<Advanced, 'answers' | 'unbegun'>,
-  ) {
+    of: Known,
+    { answers, unbegun }: { answers: Map<string, BatchAnswer>; unbegun: ReadonlySet<number> },
+  ): Promise<Rehearsed> {
+    let isHeldUp = toolsOf(of.definition).some((name) => !this.#find(name))
+    if (isHeldUp) return { calls: [], isHeldUp }
+    const calls = await inSlices([...unbegun], async (i) => {
+      const found = of.leaving?.aborted ? undefined : await this.#rehearseItem(tenant, of, { i, answers })
+      isHeldUp ||= found === undefined
+      return found ?? []
+    })
+    const [first] = calls
+    const wave = calls.filter(({ path, body }) => path === first?.path && body['model'] === first.body['model'])
+    return { calls: wave, isHeldUp: isHeldUp && (wave.length === 0 || of.leaving?.aborted === true) }
+  }
+
+  async #rehearseItem(
+    tenant: TenantId,
+    { batch, chunk, definition }: Known,
+    { i, answers }: { i: number; answers: Map<string, BatchAnswer> },
+  ): Promise<BatchCall[] | undefined> {
     const { flows, checkers } = this.#deps
     const { batch_id, flow, model, vendor_instance } = batch
-    const calls: BatchCall[] = []
+    const { input } = chunk.items[i] ?? { input: {} }
+    const isFine = await checkInput(definition, { input }, checkers.of(tenant)).then(
+      () => true,
+      () => false,
+    )
+    if (!isFine) return []
+    const item = { traceId: itemTraceId(batch_id, chunk.first + i), answers }
     // A failure of the vendor's batch is no reason to call another provider.
     const call = { flow, route: { instance: vendor_instance ?? '', model }, fallback: null }
-    for (const i of unbegun) {
-      const { input } = chunk.items[i] ?? { input: {} }
-      const isRefused = await checkInput(definition, { input }, checkers.of(tenant)).then(
-        () => false,
-        () => true,
-      )
-      const item = { traceId: itemTraceId(batch_id, chunk.first + i), answers }
-      if (!isRefused) calls.push(...(await flows.rehearse(tenant, { ...call, item, input })))
+    return flows.rehearse(tenant, { ...call, item, input, keeper: this.#keeper(tenant, batch, { chunk, answers }) })
+  }
+
+  /** Keeps the calls of tools with the answers of the vendor. */
+  #keeper(tenant: TenantId, { expires_at }: Batch, { chunk, answers }: Keeping): CallKeeper {
+    const { batches, epoch, executors } = this.#deps
+    const add = (id: string, body: JsonObject) =>
+      batches.addAnswer(tenant, chunk, { call: id, answer: { status: KEPT, body }, expires_at })
+    return {
+      begin: async (id) => {
+        if (await add(begunOf(id), { executor: epoch() })) {
+          this.#atWork.add(id)
+          return 'begun'
+        }
+        const known = await batches.answers(tenant, chunk)
+        const executor = Number(known.get(begunOf(id))?.body['executor'])
+        const isAlive = executor === epoch() ? this.#atWork.has(id) : await executors.isAlive(executor)
+        return isAlive || known.has(id) ? 'elsewhere' : 'lost'
+      },
+      end: async (id, outcome) => {
+        const body = outcome as unknown as JsonObject
+        const until = performance.now() + KEEP_MS // What the tool has done is lost otherwise.
+        await retryUntil(() => add(id, body), { pauses: RETRY_MS, until }).finally(() => this.#atWork.delete(id))
+        answers.set(id, { status: KEPT, body })
+      },
     }
-    const [first] = calls
-    return calls.filter(({ path, body }) => path === first?.path && body['model'] === first.body['model'])
   }
 
   /** The places of the items that have not begun. */
   async #unbegun(tenant: TenantId, { batch_id, first, ends }: NewChunk): Promise<number[]> {
-    const unbegun: number[] = []
-    for (const [i, end] of ends.entries()) {
-      if (end === null && !(await this.#deps.dispatches.get(tenant, itemTraceId(batch_id, first + i)))) unbegun.push(i)
-    }
-    return unbegun
+    const open = [...ends.keys()].filter((i) => ends[i] === null)
+    const hasBegun = (i: number) => this.#deps.dispatches.get(tenant, itemTraceId(batch_id, first + i))
+    return inSlices(open, async (i) => ((await hasBegun(i)) ? [] : [i]))
   }
 
   /** The wave is stored before it is sent, so that it is sent by one process, and looked for at the vendor by the next. */
-  async #submit(tenant: TenantId, { of, vendor, calls, number }: Submitting): Promise<Wave | undefined> {
+  async #submit(tenant: TenantId, { of, vendor, calls, number }: Submitting): Promise<Looked> {
     const { batches, now, log } = this.#deps
     const { batch_id, chunk } = of.chunk
     const ids = calls.map(({ id }) => id)
@@ -168,20 +251,48 @@ export class BatchWaves {
       return { ...wave, ...sent }
     } catch (cause) {
       log.warn('calls could not be sent to the batch of a vendor', { batch_id, cause })
-      if (!hasKind(cause, 'upstream')) return wave // It may have them: the next look asks.
+      if (hasKind(cause, 'rate_limit')) return this.#sendLater(tenant, wave)
+      if (!hasKind(cause, 'upstream') && !hasKind(cause, 'not_found')) return wave // It may have them: the next look asks.
       await this.#keep(tenant, { of, wave, answers: new Map() })
       return undefined
     }
   }
 
-  async #cancel(vendor: VendorBatches, { vendor_id }: Wave): Promise<void> {
-    if (vendor_id !== null) await vendor.cancel(vendor_id).catch(() => {}) // It has ended, or will.
-  }
-
-  #nextLook({ at_ms }: Wave): number {
+  #nextLook(wave: Wave | 'refused'): number {
     const nowMs = this.#deps.now().getTime()
-    return nowMs + Math.min(PAUSE.most, Math.max(PAUSE.least, PAUSE.share * (nowMs - at_ms)))
+    const grown = wave === 'refused' ? PAUSE.most : PAUSE.share * (nowMs - wave.at_ms)
+    return nowMs + Math.min(PAUSE.most, Math.max(PAUSE.least, grown))
   }
+}
+
+type Known = ChunkOfBatch & { definition: Flow['definition'] }
+type Keeping = { chunk: NewChunk; answers: Map<string, BatchAnswer> }
+/** `isHeldUp`: an item has no calls yet, and is not ready. */
+type Rehearsed = { calls: readonly BatchCall[]; isHeldUp: boolean }
+
+const NOTHING: Rehearsed = { calls: [], isHeldUp: false }
+/** How long, and how often, the result of a tool is sent to a store that does not answer. */
+const KEEP_MS = 60_000
+const RETRY_MS = 500
+/** The status of what is kept of a tool call. */
+const KEPT = 1
+
+const toolsOf = ({ tools, sub_agents: agents }: Flow['definition']): string[] =>
+  [tools, ...agents.map((each) => each.tools)].flat()
+
+/** A wave that waits, or that is to be sent again later. */
+type Looked = Wave | 'refused' | undefined
+
+async function cancel(vendor: VendorBatches, { vendor_id }: Wave): Promise<void> {
+  if (vendor_id !== null) await vendor.cancel(vendor_id).catch(() => {}) // It has ended, or will.
+}
+
+/** The results for all, in their order, of a few at a time. */
+async function inSlices<T>(all: readonly number[], work: (each: number) => Promise<T[]>): Promise<T[]> {
+  const results: T[][] = []
+  for (let at = 0; at < all.length; at += AT_ONCE)
+    results.push(...(await Promise.all(all.slice(at, at + AT_ONCE).map(work))))
+  return results.flat()
 }
 
 type Looking = { of: ChunkOfBatch; wave: Wave; vendor: VendorBatches; isLast: boolean }

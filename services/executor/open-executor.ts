@@ -12,7 +12,7 @@ import { mostSlots, type SlotLimits } from '../../shared/work/queue/slots.ts'
 import { createFenceGuard } from '../../shared/work/runs/fence-guard.ts'
 import type { ModelSource } from '../../shared/work/runs/models.ts'
 import { RunReporter } from '../../shared/work/runs/run-report.ts'
-import { createModelSource } from '../wiring/models/create-model-source.ts'
+import { createModelSource } from '../wiring/models/create-models.ts'
 import { openWorkspaces } from '../wiring/open-workspaces.ts'
 import { ITEMS_AT_ONCE } from './batch-jobs.ts'
 import { createBatchJobs } from './create-batch-jobs.ts'
@@ -63,8 +63,8 @@ export async function openExecutor(settings: ExecutorSettings, parts: OpenParts)
     async start(consume, membership) {
       const flows = createFlowJobs(settings, all, membership)
       const works = [publishing(workOf('flow', flows, slots.flows))]
-      if (tenantConfig)
-        works.push(workOf('batch', createBatchJobs(settings, { ...all, tenantConfig, flowJobs: flows }), slots.plans))
+      const batches = tenantConfig && createBatchJobs(settings, { ...all, tenantConfig, flowJobs: flows }, membership)
+      if (batches) works.push(publishing(workOf('batch', batches, slots.plans)))
       const schedules = settings.hasPlanQueue ? schedulesOf(parts, settings.scheduleLeastSecs) : undefined
       if (schedules) {
         works.push(publishing(workOf('plan', createPlanJobs(settings, all, membership), slots.plans)))

@@ -1,4 +1,8 @@
-import type { Response } from 'express'
+import type { Request, Response } from 'express'
+import type { Broker } from '../../shared/cluster/commands/broker.ts'
+import { retryUntil } from '../../shared/kernel/async/retry.ts'
+import { hasKind, invalidRequest } from '../../shared/kernel/errors.ts'
+import { tenantOf } from './middleware/auth.ts'
 
 /** Aborts when the client has gone before its answer was complete. */
 export function leaving(res: Response): AbortSignal {
@@ -17,4 +21,49 @@ export async function answerUntilLeft(res: Response, work: (signal: AbortSignal)
   } catch (cause) {
     if (cause !== signal.reason) throw cause
   }
+}
+
+/** What becomes of a run whose client closes the connection before the answer is complete (D39.5). */
+export type OnDisconnect = 'cancel' | 'continue'
+
+/** Reads `X-On-Disconnect`; `undefined` without it. Throws `invalid_request` for another value. */
+export function onDisconnectOf(req: Request): OnDisconnect | undefined {
+  const value = req.get('X-On-Disconnect')
+  if (value === undefined || value === 'cancel' || value === 'continue') return value
+  throw invalidRequest('X-On-Disconnect must be cancel or continue', { param: '/X-On-Disconnect' })
+}
+
+/** The fields of a request to a worker: a run that is to continue needs no reader, as one in the background. */
+export const readerNeeds = (req: Request): { background?: true } =>
+  onDisconnectOf(req) === 'continue' ? { background: true } : {}
+
+/** A client that lost its connection comes back within this time, or sends its request again. */
+const BACK_WITHIN_MS = 3_000
+/** How long an end that could not be carried out is tried again. */
+const TRY_MS = 30_000
+const TRY_EVERY_MS = 1_000
+
+type Answered = {
+  runId: string
+  /** Whether the answer is complete, while its run may go on. */
+  isOver?: () => boolean
+}
+
+/** Ends the run when the client of this answer leaves before it is complete, and nobody reads the run soon after. */
+export function endWithClient(broker: Broker, res: Response, { runId, isOver = () => false }: Answered): void {
+  const tenant = tenantOf(res)
+  const end = async () => {
+    const { ended_at: endedAt, readers = 0 } = await broker.getRun(tenant, runId)
+    if (endedAt === null && readers === 0) await broker.cancelRun(tenant, runId)
+  }
+  const endSoon = () => {
+    const retries = { pauses: TRY_EVERY_MS, until: performance.now() + TRY_MS, ref: false }
+    const mayPass = (cause: unknown) => !hasKind(cause, 'not_found')
+    void retryUntil(end, { ...retries, mayPass }).catch(() => {}) // The run goes on as one that nobody reads.
+  }
+  const onClose = () => {
+    if (!res.writableFinished && !isOver()) setTimeout(endSoon, BACK_WITHIN_MS).unref()
+  }
+  if (res.closed) onClose()
+  else res.once('close', onClose)
 }

@@ -5,7 +5,7 @@ const RELEASE_MS = 1_000
 /** Set by `scripts/start`; whoever else starts the process gets log lines alone. */
 const isForPeople = process.env['ANNOUNCE_CONSOLE'] === 'true'
 
-/** The standalone form: a gateway and a worker in one process. `scripts/start` adds Node's flags and the compile cache. */
+/** The standalone form: a gateway, a worker and an executor in one process. `scripts/start` adds Node's flags and the compile cache. */
 await runProcess('standalone', async (settings, log) => {
   const dataDir = holdDataDir(settings.process.dataDir, 'standalone')
   const { openStandalone } = await import('./standalone.ts')

@@ -1,18 +1,24 @@
+import { unsupported } from '../../shared/agent/files/attachable.ts'
+import { refusalOf, takesFile } from '../../shared/agent/providers/shown-files.ts'
+import { canShow } from '../../shared/agent/providers/strategy.ts'
 import { allowedOnly, unknownRule } from '../../shared/agent/tools/allowed.ts'
 import { type ClientTool, MAX_CLIENT_TOOLS_CHARS, withClientTools } from '../../shared/agent/tools/client-tools.ts'
 import type { ToolBox } from '../../shared/agent/tools/port.ts'
 import { policyProblems } from '../../shared/agent/tools/registry.ts'
 import { MCP_PREFIX } from '../../shared/agent/tools/usable-tools.ts'
 import type { RunRequest } from '../../shared/cluster/commands/runs.ts'
+import { fileKindOf } from '../../shared/kernel/attachment.ts'
 import { invalidRequest } from '../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../shared/kernel/events.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import { quoted } from '../../shared/kernel/text.ts'
 import type { SchemaCheckers } from '../../shared/platform/schemas/port.ts'
 import { unusableSchema } from '../../shared/platform/schemas/problems.ts'
+import type { ModelSource } from '../../shared/work/runs/models.ts'
 
 export type ChoicesDeps = { toolBox: ToolBox; schemas: Pick<SchemaCheckers, 'of'> }
-export type Choices = Pick<RunRequest, 'response_schema' | 'allowed_tools' | 'tool_choice' | 'client_tools'>
+type Given = 'response_schema' | 'allowed_tools' | 'tool_choice' | 'client_tools' | 'deadline_hours' | 'background'
+export type Choices = Pick<RunRequest, Given>
 
 /**
  * Throws `invalid_request` for a choice that this worker cannot carry out, before the run begins (D41.1, D42.1). `undefined` when there is
@@ -24,6 +30,10 @@ export function checkChoices(
   { toolBox: ofServer, schemas }: ChoicesDeps,
 ): Promise<void> | undefined {
   const { response_schema: schema, allowed_tools: allowed, client_tools: own } = request
+  if (request.deadline_hours !== undefined && !request.background)
+    throw invalidRequest('deadline_hours is for a run that nobody waits for: send "background": true with it', {
+      param: '/deadline_hours',
+    })
   if (own) checkClientTools(own, ofServer)
   const clients = own ?? kept
   const toolBox = clients.length > 0 ? withClientTools(ofServer, clients, schemas.of(tenant)) : ofServer
@@ -81,3 +91,23 @@ function checkToolChoice({ allowed_tools: allowed, tool_choice: choice }: Choice
 
 const noTool = (name: string, param: string) =>
   invalidRequest(`there is no tool ${quoted(name)} that this run may call; GET /tools lists the tools`, { param })
+
+/** What a probe has found of the model that a tenant's runs call; `undefined` where there is none. */
+export type Probes = (tenant: TenantId, model: string) => Promise<{ vision: boolean } | undefined>
+
+export type FileDeps = { models: Pick<ModelSource, 'modelsFor'>; probes?: Probes | undefined }
+
+/** Throws `invalid_request` for a file that the model does not take, as far as is known before it is called (D47). The tenant's models are loaded. */
+export async function checkFiles(
+  tenant: TenantId,
+  { files = [], model: chosen }: Pick<RunRequest, 'files' | 'model'>,
+  { models, probes }: FileDeps,
+): Promise<void> {
+  const { primary, fallback, strategy = 'order' } = models.modelsFor(tenant, chosen).main()
+  if (strategy !== 'order' && fallback && files.every((file) => canShow(fallback, file))) return
+  const isImage = files.map(({ media_type }) => fileKindOf(media_type) === 'image')
+  const isBlind = isImage.includes(true) && (await probes?.(tenant, primary.model))?.vision === false
+  const index = files.findIndex((file, i) => !takesFile(primary, file) || (isBlind && isImage[i]))
+  const refused = files[index]
+  if (refused) throw unsupported(refusalOf(refused, primary.model), `/attachments/${index}`)
+}

@@ -1,5 +1,4 @@
-import { withDeadline } from '../../shared/kernel/async/deadline.ts'
-import { callersPatienceMs } from '../../shared/kernel/async/patience.ts'
+import { callersPatienceMs, withDeadline } from '../../shared/kernel/async/deadline.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import { storeUnavailable } from '../../shared/platform/store/unavailable.ts'

@@ -10,7 +10,7 @@ import {
   type MovedRunTable,
 } from './owners/memory-owners.ts'
 import { createMemoryPermissionStore } from './permissions/memory-store.ts'
-import type { ClusterPorts } from './relay/ports.ts'
+import type { ClusterPorts } from './relay/member.ts'
 
 const MAX_KEYS = 100_000
 

@@ -1,4 +1,3 @@
-import { type ReadAddress, readAddress } from './address.ts'
 import { escapeHidden, showHidden, showJson } from './hidden.ts'
 
 type Preview =
@@ -56,4 +55,21 @@ const isText = (value: unknown, shown: string) => typeof value === 'string' && s
 function without(input: AskedCall['input'], shown: readonly string[]): string | undefined {
   const rest = Object.entries(input).filter(([name]) => !shown.includes(name))
   return rest.length === 0 ? undefined : showJson(Object.fromEntries(rest), 2)
+}
+
+/** An address as whoever sends a request reads it, in three parts. `isAsWritten`: it was written like this. */
+export type ReadAddress = { before: string; host: string; after: string; isAsWritten: boolean }
+
+/** `undefined` for a text that is no address. */
+function readAddress(typed: string): ReadAddress | undefined {
+  const url = URL.parse(typed)
+  if (!url) return undefined
+  const { username, password } = url
+  const user = username === '' && password === '' ? '' : `${username}${password === '' ? '' : `:${password}`}@`
+  return {
+    before: `${url.protocol}${url.href.startsWith(`${url.protocol}//`) ? '//' : ''}${user}`,
+    host: url.host,
+    after: url.pathname + url.search + url.hash,
+    isAsWritten: url.href === typed,
+  }
 }

@@ -10,6 +10,7 @@ const RUNS = [RUN, RUN, LATER].map((run_id) => ({ run_id }))
 const ANSWERS: Record<string, object> = {
   '/runs': { runs: RUNS, next_cursor: null },
   '/plans': { plans: [{ id: `plan_${hex('6b')}` }], next_cursor: null },
+  '/batches': { batches: [{ batch_id: `batch_${hex('6b03')}` }], next_cursor: null },
   '/sessions': { sessions: [{ session_id: 'support' }, { session_id: 'support-7' }], next_cursor: null },
 }
 /** The lists of one tenant, and how often they were read. */
@@ -41,6 +42,8 @@ describe('services/cli/resolve-id', () => {
     expect(await find('run_6b…0000')).to.equal(RUN)
     expect(await find('plan_6')).to.equal(`plan_${hex('6b')}`)
     expect(await find('support-')).to.equal('support-7')
+    expect(await find('batch_6', ['run', 'batch'])).to.equal(`batch_${hex('6b03')}`)
+    expect(await find('6b03', ['run', 'batch']), 'a server may have no batches').to.equal(RUN)
   })
 
   it('takes the end of an id, where nothing begins so', async () => {

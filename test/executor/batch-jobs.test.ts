@@ -19,7 +19,9 @@ import { BatchStore } from '../../shared/work/flows/batch/store.ts'
 import type { FlowExecution } from '../../shared/work/flows/execute/agents.ts'
 import type { Dispatch, DispatchOutput, Flow } from '../../shared/work/flows/port.ts'
 import { StoredDispatches } from '../../shared/work/flows/store/dispatches.ts'
+import { endBy } from '../../shared/work/flows/transitions.ts'
 import type { Job } from '../../shared/work/queue/port.ts'
+import type { CancelCode } from '../../shared/work/runs/run-identity.ts'
 import { Runs } from '../../shared/work/runs/runs.ts'
 import { newDispatch, OK } from '../contract/dispatch-setup.ts'
 import { NO_FILES } from '../support/no-files.ts'
@@ -93,10 +95,12 @@ describe('the items of batches', () => {
       async *execute(_tenant, execution, signal) {
         executed.push(execution.input['n'])
         yield started(execution.traceId)
-        const cancelled = new Promise<never>((_, reject) =>
-          signal.addEventListener('abort', () => reject(new AppError('conflict', 'cancelled', { code: 'cancelled' }))),
-        )
-        const output = await Promise.race([execute(execution), cancelled])
+        const stopped = new Promise<never>((_, reject) => {
+          const stop = () => reject(new AppError('conflict', 'stopped', { code: signal.reason as CancelCode }))
+          if (signal.aborted) stop()
+          signal.addEventListener('abort', stop)
+        })
+        const output = await Promise.race([stopped, execute(execution)])
         return { ...OK, status: 'ok', output, raw_output: '', timeline: [] }
       },
       executors: { isAlive: async (epoch) => epoch === EPOCH },
@@ -178,6 +182,9 @@ describe('the items of batches', () => {
     expect(batch.usage).to.deep.equal({ input_tokens: 2_000, output_tokens: 400, cost_usd: 5 })
     expect((await batches.open(undefined)).map(({ batch_id }) => batch_id)).not.to.include(id)
     expect((await resultsOf(id, 18)).map(({ item }) => item)).to.deep.equal([19, 20])
+    expect(await resultsOf(id, 10_000)).to.deep.equal([])
+    batches.chunks = () => Promise.reject(new Error('the chunks of a batch that has ended are not read again'))
+    expect((await calls.list(TENANT, { limit: 1 })).batches).to.deep.equal([batch])
     expect(told.at(-1)).to.deep.equal([id, 'done'])
   })
 
@@ -215,6 +222,15 @@ describe('the items of batches', () => {
     await work()
     expect(executed.toSorted()).to.deep.equal([1, 2])
     expect((await resultsOf(id)).map(({ output: each }) => each)).to.deep.equal(['from before', { n: 1 }, { n: 2 }])
+  })
+
+  it('D55: fail where their flow was deleted meanwhile, and say so', async () => {
+    const { start, work, executed, resultsOf } = open({ library: { definitionOf: async () => undefined } })
+    const id = await start(itemsOf(2))
+    await work()
+    const results = (await resultsOf(id)).map(({ status, error }) => [status, error?.message.includes('was deleted')])
+    expect(results).to.deep.equal(Array(2).fill(['error', true]))
+    expect(executed).to.deep.equal([])
   })
 
   it('D55: begin no more after the deadline', async () => {
@@ -283,6 +299,38 @@ describe('the items of batches', () => {
     admission.close()
   })
 
+  it('D54.8: a flow with time until its deadline waits for a place, is given back, and ends by the deadline or when it is cancelled', async () => {
+    const limits = { ...NO_LIMITS, concurrent_runs: 1 }
+    const admission = new RunAdmission({
+      ...{ limits: { of: () => limits, peek: () => limits }, budgets: { refusal: async () => undefined } },
+      ...{ places: new MemoryRunPlaces(() => 0), metrics: new MetricsRegistry(), log: SILENT_LOG },
+    })
+    const { handle, dispatches, executed } = open({ admission })
+    const place = { tenant: TENANT, runId: 'run_1' }
+    await admission.admit(place)
+    const queue = async (ms: number, n: number) => {
+      const dispatch = newDispatch(Date.now(), { deadline_at: new Date(Date.now() + ms).toISOString() })
+      await dispatches.create(TENANT, dispatch, { n })
+      return { kind: 'batch' as const, tenant: TENANT, id: dispatch.trace_id }
+    }
+    const [waiting, late, cancelled] = [await queue(60_000, 1), await queue(50, 2), await queue(60_000, 3)]
+    const giveWay = new AbortController()
+    const given = handle(waiting, giveWay.signal)
+    giveWay.abort()
+    expect(await given).to.deep.equal({ again: true })
+    const handled = [waiting, cancelled].map((job) => handle(job))
+    await handle(late)
+    expect(await dispatches.get(TENANT, late.id)).to.nested.include({ status: 'error', 'error.code': 'timeout' })
+    const result = endBy(newDispatch(0), { type: 'cancelled', executor: null })
+    if (result) await dispatches.end(TENANT, cancelled.id, { executor: null, result })
+    await handled[1]
+    admission.release(place)
+    await handled[0]
+    expect((await dispatches.get(TENANT, waiting.id))?.status).to.equal('ok')
+    expect(executed).to.have.members([1, 2])
+    admission.close()
+  })
+
   it('D55: are queued again when their job is lost, and a batch that its last process has not ended is ended', async () => {
     const { start, jobs, work, calls, reconcile, batches, told } = open()
     const id = await start(itemsOf(20))
@@ -328,11 +376,12 @@ describe('the items of batches', () => {
     expect(await resultsOf(id)).to.deep.equal([])
   })
 
-  it('D55: names that are there twice, and instances that are not there, are refused before anything is stored', async () => {
+  it('D55: names that are there twice, items that the store does not take, and instances that are not there, are refused before anything is stored', async () => {
     const { start, jobs } = open()
     const twice = [{ custom_id: '2', input: {} }, { input: {} }]
     for (const [items, extra, param] of [
       [twice, {}, '/items/1/custom_id'],
+      [[{ input: {} }, { input: { text: 'x'.repeat(9_000_000) } }], {}, '/items/1'],
       [itemsOf(1), { provider_instance: 'nobody' }, '/provider_instance'],
     ] as const) {
       const refused = await start([...items], extra).catch((cause: unknown) => cause)

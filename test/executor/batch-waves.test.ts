@@ -8,6 +8,7 @@ import {
   GOES_LIVE,
   type VendorBatches,
 } from '../../shared/agent/providers/batch/port.ts'
+import type { Tool } from '../../shared/agent/tools/port.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
 import { DEFAULT_TENANT as TENANT } from '../../shared/kernel/tenant.ts'
 import { type Batch, divide, markOf } from '../../shared/work/flows/batch/batch.ts'
@@ -18,13 +19,17 @@ import { useTestStore } from '../support/test-store.ts'
 const HOUR_MS = 3_600_000
 const GOOD: BatchAnswer = { status: 200, body: { text: 'good' } }
 const CHECKER = { findUnusable: async () => [], check: async () => [] }
+const EPOCH = 7
+const TOOLS: Record<string, Tool> = Object.fromEntries(
+  ['look', 'file'].map((name) => [name, { name, usesFiles: name === 'file' } as Tool]),
+)
 const DEFINITION = { input_schema: {}, output_schema: {}, tools: [], sub_agents: [], evolve: false }
 
 describe('the waves of a chunk', () => {
   const opened = useTestStore()
 
   /** A chunk of three items, each of which makes `turns` calls. The vendor keeps what it gets in `sent`, and answers when `answer` is called. */
-  async function open({ turns = 1, keepsMark = true } = {}) {
+  async function open({ turns = 1 } = {}) {
     const clock = { ms: Date.now() }
     const id = `batch_${Math.random().toString(16).slice(2).padEnd(32, '0')}`
     const batch: Batch = {
@@ -49,9 +54,10 @@ describe('the waves of a chunk', () => {
     const sent: {
       mark: string
       calls: readonly BatchCall[]
-      answers?: Map<string, BatchAnswer>
+      answers?: Map<string, BatchAnswer> | 'refused'
       isCancelled?: boolean
     }[] = []
+    const vendorFaults: { find?: 'unsure'; read?: AppError } = {}
     const fails: unknown[] = []
     const rehearsed: unknown[] = []
     const vendor: VendorBatches = {
@@ -61,12 +67,14 @@ describe('the waves of a chunk', () => {
         if (cause) throw cause
         return String(sent.length - 1)
       },
-      async find(mark) {
-        if (!keepsMark) return 'unknown'
+      async find({ mark }) {
         const at = sent.findIndex((each) => each.mark === mark)
-        return at < 0 ? undefined : { id: String(at) }
+        return vendorFaults.find ?? (at < 0 ? undefined : { id: String(at) })
       },
-      read: async (at) => sent[Number(at)]?.answers,
+      async read(at) {
+        if (vendorFaults.read) throw vendorFaults.read
+        return sent[Number(at)]?.answers
+      },
       async cancel(at) {
         const kept = sent[Number(at)]
         if (kept) kept.isCancelled = true
@@ -76,6 +84,8 @@ describe('the waves of a chunk', () => {
       ...{ batches, dispatches: { get: async () => undefined }, log: SILENT_LOG, now: () => new Date(clock.ms) },
       checkers: { of: () => CHECKER, close: async () => {} },
       openVendor: async () => vendor,
+      ...{ toolBox: { find: (name) => TOOLS[name] }, executors: { isAlive: async (epoch) => epoch === EPOCH } },
+      epoch: () => EPOCH,
       flows: {
         async rehearse(_tenant, { item: { traceId, answers }, input }) {
           rehearsed.push(input['n'])
@@ -95,8 +105,10 @@ describe('the waves of a chunk', () => {
       const kept = sent[at]
       if (kept) kept.answers = new Map(answers)
     }
-    const advance = (changes: Partial<Batch> = {}) => waves.advance(TENANT, { ...of, batch: { ...batch, ...changes } })
-    return { advance, answer, sent, fails, clock, batches, chunk, rehearsed }
+    const advance = (changes: Partial<Batch> = {}, more: Partial<ChunkOfBatch> = {}) =>
+      waves.advance(TENANT, { ...of, ...more, batch: { ...batch, ...changes } })
+    const advanceDeleted = () => waves.advance(TENANT, { ...of, definition: undefined })
+    return { advance, advanceDeleted, answer, sent, fails, vendorFaults, clock, batches, chunk, rehearsed }
   }
 
   it('D55.6a: a wave has the next call of each item, and the items are ready when they make no further one', async () => {
@@ -120,13 +132,9 @@ describe('the waves of a chunk', () => {
     expect(rehearsed).to.deep.equal([1, 2, 3, 1, 2, 3])
   })
 
-  it('D55.6d: a submission whose answer was lost is found by its mark, or sent again where the vendor has not got it or keeps none', async () => {
-    for (const [keepsMark, isKept, submissions] of [
-      [true, true, 1],
-      [true, false, 2],
-      [false, true, 2],
-    ] as const) {
-      const { advance, answer, sent, fails, clock, batches, chunk } = await open({ keepsMark })
+  it('D55.6d: a submission whose answer was lost is found, or sent again where the vendor has not got it, and the next wave goes its way', async () => {
+    for (const isKept of [true, false]) {
+      const { advance, answer, sent, fails, vendorFaults, clock, batches, chunk } = await open({ turns: 2 })
       fails.push(new Error('the answer is lost'))
       expect((await advance()).waiting.size).to.equal(3)
       if (!isKept) sent[0] = { mark: '', calls: [] }
@@ -134,14 +142,57 @@ describe('the waves of a chunk', () => {
       await advance()
       expect(sent, 'another process may be at it').to.have.length(1)
       clock.ms += 60_000
+      vendorFaults.find = 'unsure'
       await advance()
-      expect(sent).to.have.length(submissions)
-      answer(submissions - 1)
+      expect(sent, 'the vendor may have it').to.have.length(1)
+      delete vendorFaults.find
       await advance()
+      expect(sent).to.have.length(isKept ? 1 : 2)
+      for (let turn = 0; turn < 2; turn++) {
+        answer(sent.length - 1)
+        await advance()
+      }
       expect((await advance()).waiting.size).to.equal(0)
+      expect(sent).to.have.length(isKept ? 2 : 3)
       const [last] = (await batches.waves(TENANT, chunk)).slice(-1)
       expect(last && [last.state, markOf(last)]).to.deep.equal(['answered', sent.at(-1)?.mark])
     }
+  })
+
+  it('D55.6d: a wave for which the vendor has no room is sent again after a while, whenever the vendor says so', async () => {
+    const { advance, answer, sent, fails, clock, batches, chunk } = await open()
+    fails.push(new AppError('rate_limit', 'too many'))
+    for (const submissions of [0, 1]) {
+      const { waiting, lookAtMs } = await advance()
+      expect([waiting.size, lookAtMs - clock.ms, sent.length]).to.deep.equal([3, 300_000, submissions])
+      expect(await batches.waves(TENANT, chunk)).to.deep.equal([])
+      if (submissions === 1) break
+      await advance()
+      const [first] = sent
+      if (first) first.answers = 'refused'
+    }
+    await advance()
+    answer(1)
+    expect((await advance()).waiting.size).to.equal(0)
+  })
+
+  it('D55.6b: while the vendor cannot be read its answers are waited for, and a batch that it does not know any more goes live', async () => {
+    const { advance, vendorFaults, clock } = await open()
+    await advance()
+    for (const [kind, afterMs, waits] of [
+      ['unavailable', 3_600_000, 3],
+      ['rate_limit', 3_600_000, 3],
+      ['upstream', 3_600_000, 3],
+      ['not_found', 0, 0],
+    ] as const) {
+      vendorFaults.read = new AppError(kind, 'not now')
+      clock.ms += afterMs
+      expect((await advance()).waiting.size, kind).to.equal(waits)
+    }
+    const young = await open()
+    await young.advance()
+    young.vendorFaults.read = new AppError('not_found', 'not yet')
+    expect((await young.advance()).waiting.size).to.equal(3)
   })
 
   it('D55.6b: what the vendor refuses, has not answered or has failed at goes live', async () => {
@@ -166,6 +217,19 @@ describe('the waves of a chunk', () => {
     expect([...after.answers.values()].filter(({ status }) => status === 0)).to.have.length(2)
   })
 
+  it('D55.6b: a flow goes live whose tools use files; with others its items wait, for a tool that is away, too, and make no call where a process leaves', async () => {
+    const { advance, sent, rehearsed } = await open()
+    const withTools = (...tools: string[]) => ({ definition: { ...DEFINITION, tools } })
+    for (const tools of [['file'], ['look', 'file']])
+      expect((await advance({}, withTools(...tools))).waiting.size).to.equal(0)
+    const { definition } = withTools('look')
+    for (const more of [withTools('look', 'gone'), { definition, leaving: AbortSignal.abort() }])
+      expect((await advance({}, more)).waiting.size).to.equal(3)
+    expect([sent.length, rehearsed.length]).to.deep.equal([0, 0])
+    expect((await advance({}, { definition })).waiting.size).to.equal(3)
+    expect(sent).to.have.length(1)
+  })
+
   it('D55.6c: near the deadline the vendor is left: what it has answered by then counts, and the rest goes live', async () => {
     const { advance, answer, sent, clock } = await open()
     await advance()
@@ -185,10 +249,12 @@ describe('the waves of a chunk', () => {
     expect([(await late.advance()).waiting.size, late.sent.length]).to.deep.equal([0, 0])
   })
 
-  it('D55.4: a batch that is cancelled is cancelled at the vendor, too', async () => {
-    const { advance, sent } = await open()
-    await advance()
-    expect((await advance({ status: 'cancelling' })).waiting.size).to.equal(0)
-    expect(sent[0]?.isCancelled).to.equal(true)
+  it('D55.4: a batch that is cancelled, or whose flow was deleted, is cancelled at the vendor, too', async () => {
+    for (const isDeleted of [false, true]) {
+      const { advance, advanceDeleted, sent } = await open()
+      await advance()
+      const { waiting } = isDeleted ? await advanceDeleted() : await advance({ status: 'cancelling' })
+      expect([waiting.size, sent[0]?.isCancelled]).to.deep.equal([0, true])
+    }
   })
 })

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { taskId } from '../../services/gateway/dialects/a2a/task-id.ts'
 import { responseId } from '../../services/gateway/dialects/openai/response-id.ts'
-import { scopeOf } from '../../services/gateway/middleware/scopes.ts'
+import { scopeOf } from '../../services/gateway/middleware/auth.ts'
 import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
 import { readDocument } from '../../shared/platform/api/document.ts'
 import { SCOPES, type Scope } from '../../shared/tenancy/auth/port.ts'

@@ -7,7 +7,14 @@ import type { ModelServer } from './model-server/model-server.ts'
 type Json = Record<string, unknown>
 type Line = { id: string; path: string; body: Json }
 type Answered = { id: string; status: number; body: Json }
-type Kept = { id: string; mark: string; lines: Line[]; answers: Answered[] | undefined; isCancelled: boolean }
+type Kept = {
+  id: string
+  mark: string
+  at: string
+  lines: Line[]
+  answers: Answered[] | undefined
+  isCancelled: boolean
+}
 
 /**
  * The batch endpoints of OpenAI, Anthropic and Google on their wire formats, in front of a model server that answers each call of a batch as it answers it live. Other
@@ -91,6 +98,10 @@ export class VendorBatchServer {
       [/^GET \/v1\/batches\/([^/]+)$/, (id) => json(openaiBatch(this.#kept(id)))],
       [/^POST \/v1\/batches\/([^/]+)\/cancel$/, (id) => (cancelled(id), json(openaiBatch(this.#kept(id))))],
       [/^POST \/v1\/messages\/batches$/, () => this.#ofAnthropic(body()).then(json)],
+      [
+        /^GET \/v1\/messages\/batches$/,
+        () => json({ data: this.batches.toReversed().map(anthropicBatch), has_more: false }),
+      ],
       [/^GET \/v1\/messages\/batches\/([^/]+)$/, (id) => json(anthropicBatch(this.#kept(id)))],
       [/^GET \/v1\/messages\/batches\/([^/]+)\/results$/, (id) => lines(anthropicLines(this.#kept(id)))],
       [
@@ -155,7 +166,7 @@ export class VendorBatchServer {
 
   /** Answers the calls, at once or when it is not held any more. */
   async #keep(id: string, mark: string, lines: Line[]): Promise<Kept> {
-    const kept: Kept = { id, mark, lines, answers: undefined, isCancelled: false }
+    const kept: Kept = { id, mark, at: new Date().toISOString(), lines, answers: undefined, isCancelled: false }
     this.batches.push(kept)
     if (!this.isHeld) await this.release(kept)
     if (this.loseAnswers-- > 0) throw new Error('the answer is lost')
@@ -203,9 +214,9 @@ const openaiLines = ({ answers = [] }: Kept): Json[] =>
     response: { status_code: status, request_id: 'r', body },
   }))
 
-const anthropicBatch = ({ id, lines, answers }: Kept): Json => ({
-  ...{ id, type: 'message_batch', processing_status: answers ? 'ended' : 'in_progress' },
-  request_counts: { processing: lines.length },
+const anthropicBatch = ({ id, at, lines, answers }: Kept): Json => ({
+  ...{ id, type: 'message_batch', created_at: at, processing_status: answers ? 'ended' : 'in_progress' },
+  request_counts: { [answers ? 'succeeded' : 'processing']: lines.length, errored: 0, canceled: 0, expired: 0 },
   results_url: answers ? `/v1/messages/batches/${id}/results` : null,
 })
 

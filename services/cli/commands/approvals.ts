@@ -130,7 +130,7 @@ async function* quittable(
       const { value, done } = await asks.next()
       if (done) return
       waiting.abort()
-      await pressed // The terminal is free for the question.
+      await pressed // Nothing else reads the terminal any more, so the question can.
       yield value
     } finally {
       waiting.abort()

@@ -1,19 +1,22 @@
 import type { Command } from 'commander'
 import type { Cli } from '../cli.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
+import { followBatch } from '../flows/batch.ts'
 import { followPlan } from '../follow/follow-plan.ts'
 import { followRun } from '../follow/follow-run.ts'
 import { resolveId } from '../resolve-id.ts'
 import { type ApprovalOptions, addApprovalOptions, approvalOf } from './approval-options.ts'
 
 export function defineAttach(command: Command, cli: Cli): void {
-  command.argument('<id>', 'a run, a session or a plan, or the beginning or end of its id')
+  command.argument('<id>', 'a run, a session, a plan or a batch, or the beginning or end of its id')
   addApprovalOptions(command).action((id: string, options: ApprovalOptions) => attach(id, options, cli))
 }
 
-async function attach(text: string, options: ApprovalOptions, { io, output, engine, exitWith }: Cli): Promise<void> {
+async function attach(text: string, options: ApprovalOptions, cli: Cli): Promise<void> {
+  const { io, output, engine, exitWith } = cli
   const client = await engine()
-  const { kind, id } = await resolveId(client, text, ['run', 'session', 'plan'])
+  const { kind, id } = await resolveId(client, text, ['run', 'session', 'plan', 'batch'])
+  if (kind === 'batch') return followBatch(id, {}, cli)
   if (kind === 'plan')
     return exitWith(await followPlan(client.plans.of(id), { io, output, isJson: Boolean(options.json) }))
   const runId = kind === 'session' ? await activeRunOf(id) : id

@@ -4,7 +4,7 @@ import { resolveId } from '../resolve-id.ts'
 
 export function defineCancel(command: Command, cli: Cli): void {
   command
-    .argument('<ids...>', 'runs or plans, or the beginnings or ends of their ids')
+    .argument('<ids...>', 'runs, plans or batches, or the beginnings or ends of their ids')
     .action((ids: string[]) => cancel(ids, cli))
 }
 
@@ -23,9 +23,10 @@ export function defineSteer(command: Command, cli: Cli): void {
 /** All ids are resolved before anything is ended. */
 async function cancel(texts: readonly string[], { output, engine }: Cli): Promise<void> {
   const client = await engine()
-  const found = await Promise.all(texts.map((text) => resolveId(client, text, ['run', 'plan'])))
+  const found = await Promise.all(texts.map((text) => resolveId(client, text, ['run', 'plan', 'batch'])))
   for (const { kind, id } of found) {
     if (kind === 'plan') await client.plans.of(id).cancel()
+    else if (kind === 'batch') await client.raw.post('/batches/{id}/cancel', { path: { id } })
     else await client.runs.cancel(id)
     output.out(`${id} cancelled\n`)
   }

@@ -40,8 +40,8 @@ type Named = Kind | 'flow' | 'schedule'
 /** The commands that take ids or names, and of what. */
 const TAKES: Readonly<Record<string, readonly Named[]>> = {
   ...{
-    attach: ['run', 'session', 'plan'],
-    cancel: ['run', 'plan'],
+    attach: ['run', 'session', 'plan', 'batch'],
+    cancel: ['run', 'plan', 'batch'],
     steer: ['run'],
     answer: ['run'],
     chat: ['session'],
@@ -52,11 +52,12 @@ const TAKES: Readonly<Record<string, readonly Named[]>> = {
     'approvals watch': ['permission'],
     'approvals forget': ['session'],
   },
-  ...{ show: ['run', 'plan', 'permission', 'dispatch', 'session'], logs: ['run', 'plan'] },
+  ...{ show: ['run', 'plan', 'permission', 'dispatch', 'session', 'batch'], logs: ['run', 'plan'] },
   why: ['run', 'plan', 'dispatch'],
   ...takes('plans', 'watch retry cancel', 'plan'),
   ...takes('dispatches', 'show replay', 'dispatch'),
-  ...takes('flows', 'get check diff edit publish evaluate rollback rm run', 'flow'),
+  ...takes('flows', 'get check diff edit publish evaluate rollback rm run batch', 'flow'),
+  'flows results': ['batch'],
   ...takes('schedules', 'get rm run', 'schedule'),
 }
 
@@ -79,8 +80,8 @@ async function printIds(words: readonly string[], { engine, output }: Cli): Prom
   const kinds = TAKES[command] ?? []
   const client = await engine()
   const late = new Promise<string[]>((resolve) => setTimeout(resolve, PATIENCE_MS, []).unref())
-  const found = Promise.all(kinds.map((kind) => namesOf(client, kind))).then((all) => all.flat())
-  const ids = await Promise.race([found.catch(() => []), late])
+  const found = Promise.all(kinds.map((kind) => namesOf(client, kind).catch(() => []))).then((all) => all.flat())
+  const ids = await Promise.race([found, late])
   output.out(
     [...new Set(ids)]
       .filter((id) => IS_WORD.test(id))

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
 import type { Cli } from '../cli.ts'
 import { check, diff, evaluate, get, list, publish, type RollbackOptions, remove, rollback } from '../flows/actions.ts'
-import { type BatchOptions, batch, results } from '../flows/batch.ts'
+import { type BatchOptions, batch, batches, type ResultsOptions, results } from '../flows/batch.ts'
 import { edit } from '../flows/edit.ts'
 import { type PushOptions, push } from '../flows/push.ts'
 import { type RunFlowOptions, runFlow } from '../flows/run-flow.ts'
@@ -22,6 +22,7 @@ export function defineFlows(command: Command, cli: Cli): void {
     .option('--version <n>', 'a version that was published once', wholeNumber)
     .option('--wait <secs>', 'wait so long for a place where too many runs are at work', wholeNumber)
     .option('--priority <priority>', 'interactive, normal or batch')
+    .option('--deadline <hours>', 'it has no haste, and ends by then: print the id of its run and leave', Number)
     .option('--key <key>', 'the same key starts one run')
     .option('--json', 'print one event a line, and as the last line the result')
     .action((name: string, options: RunFlowOptions) => runFlow(name, options, cli))
@@ -36,14 +37,26 @@ function defineBatch(command: Command, cli: Cli): void {
     .requiredOption('-i, --instance <name>', 'the provider instance')
     .option('-m, --model <model>', 'the model')
     .option('--version <n>', 'a version that was published once', wholeNumber)
-    .option('--deadline <hours>', 'items that have not begun by then are not run', Number)
+    .option(
+      '--deadline <hours>',
+      'items that have not begun by then are not run; from 1 on for half the price at some',
+      Number,
+    )
     .option('--key <key>', 'the same key starts one batch')
-    .option('--detach', 'print the id of the batch, and do not wait for it')
+    .option('--out <file>', 'write the results to a new file')
+    .addOption(
+      new Option('--detach', 'print the id of the batch, and do not wait for it: `ae attach ID` does').conflicts('out'),
+    )
     .action((name: string, file: string, options: BatchOptions) => batch({ name, file, ...options }, cli))
   command
     .command('results <batch>')
     .description('the results of a batch by now, as JSONL')
-    .action((id: string) => results(id, cli))
+    .option('--out <file>', 'write them to a new file')
+    .action((id: string, options: ResultsOptions) => results(id, options, cli))
+  addListOptions(command.command('batches').description('the batches, newest first'))
+    .option('--flow <name>', 'of a flow')
+    .option('--status <status>', 'running, cancelling, done or cancelled')
+    .action((options: ListOptions & { flow?: string; status?: string }) => batches(options, cli))
 }
 
 function defineReading(command: Command, cli: Cli): void {

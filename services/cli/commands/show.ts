@@ -6,13 +6,13 @@ import { type Found, type Kind, resolveId } from '../resolve-id.ts'
 import { fieldLines } from '../text/fields.ts'
 import { plainJson } from '../text/plain.ts'
 
-const KINDS: readonly Kind[] = ['run', 'plan', 'permission', 'dispatch', 'session']
+const KINDS: readonly Kind[] = ['run', 'plan', 'permission', 'dispatch', 'session', 'batch']
 
 export function defineShow(command: Command, cli: Cli): void {
   addOutputOption(command, ['table', 'json', 'yaml'])
     .argument(
       '<id>',
-      'a run, plan, permission request, dispatch (trace_…) or session, or the beginning or end of its id',
+      'a run, plan, permission request, dispatch (trace_…), session or batch, or the beginning or end of its id',
     )
     .option('--json', 'the same as -o json: as the API shows it')
     .action((id: string, options: ShowOptions) => show(id, options, cli))
@@ -39,5 +39,7 @@ async function read(client: AgentEngine, { kind, id }: Found): Promise<object> {
       return (await client.sessions.open(id)).get()
     case 'permission':
       return client.permissions.get(id)
+    case 'batch':
+      return client.raw.get('/batches/{id}', { path: { id } })
   }
 }

@@ -24,7 +24,7 @@ export async function editInput(io: Io, { input, expiresAt, signal }: Edited): P
   return JSON.stringify(changed) === JSON.stringify(input) ? input : changed
 }
 
-/** The question for a text that counts until the request is denied. */
+/** Asks for a text, and says until when it can be given: then the request is denied. */
 export const questionOf = (what: string, expiresAt: Date): string =>
   `  ${deadlineOf(expiresAt)}, Escape goes back\n  ${what}: `
 

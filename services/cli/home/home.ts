@@ -15,8 +15,8 @@ type Next = { command: readonly string[] } | { code: number }
 const TICK_MS = 1_000
 
 /**
- * What needs the person, what is at work and what was done, on the whole terminal, until `q` or Ctrl-C. A line is opened by the command that
- * would be typed for it, which has the terminal meanwhile.
+ * What needs the person, what is at work and what was done, on the whole terminal, until `q` or Ctrl-C. Opening a line runs the command that
+ * a person would type for it, and that command has the terminal until it ends.
  */
 export async function openHome(cli: Cli, run: (args: readonly string[]) => Promise<number>): Promise<void> {
   const [client, { url }] = [await cli.engine(), await cli.target()]

@@ -1,5 +1,4 @@
 import { ApiError } from '../../../shared/client/errors.ts'
-import { saveFile } from '../base/save-file.ts'
 import { leaving } from '../base/tab.ts'
 import { apiUrl, newestToken } from './engine.ts'
 
@@ -19,4 +18,13 @@ export async function contentOf(path: string, accept = '*/*'): Promise<Blob> {
 function fetchBytes(path: string, accept: string, bearer: string | undefined): Promise<Response> {
   const headers = { accept, ...(bearer !== undefined && { authorization: `Bearer ${bearer}` }) }
   return fetch(apiUrl() + path, { headers, signal: leaving().signal })
+}
+
+/** Lets the browser save a file. */
+export function saveFile(content: Blob, name: string): void {
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(content)
+  link.download = name
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(link.href), 1_000)
 }

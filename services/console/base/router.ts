@@ -96,3 +96,6 @@ function decode(text: string): string {
     return text
   }
 }
+
+/** The parts of the address that a page reads. */
+export type PageProps = { params: Readonly<Record<string, string>>; query: URLSearchParams }

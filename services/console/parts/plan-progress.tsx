@@ -1,31 +1,37 @@
 import type { Schema } from '../../../shared/client/api.ts'
 import './plan-progress.css'
 
-type Counts = Schema<'PlanSummary'>['step_counts']
+type Look = 'done' | 'failed' | 'skipped' | 'running' | 'pending'
+
+/** Things by their states: how each state looks, how many are in it, and its word. */
+export type ProgressParts = readonly (readonly [look: Look, count: number, word: string])[]
 
 const ORDER = ['done', 'failed', 'skipped', 'running', 'pending'] as const
 
-/** The steps of a plan by their states, as parts of a bar and as numbers. */
-export function PlanProgress({ counts }: { counts: Counts }) {
-  const total = ORDER.reduce((sum, state) => sum + counts[state], 0)
-  const shown = ORDER.filter((state) => counts[state] > 0)
+/** The steps of a plan by their states. */
+export const PlanProgress = ({ counts }: { counts: Schema<'PlanSummary'>['step_counts'] }) => (
+  <Progress parts={ORDER.map((state) => [state, counts[state], state])} />
+)
+
+/** Counts as parts of a bar and as numbers. */
+export function Progress({ parts }: { parts: ProgressParts }) {
+  const shown = parts.filter(([, count]) => count > 0)
+  const countOf = (some: ProgressParts) => some.reduce((sum, [, count]) => sum + count, 0)
+  const width = 100 / countOf(shown)
   return (
     <span class="plan-progress">
       <svg viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
-        {shown.map((state) => (
+        {shown.map(([look, count, word], i) => (
           <rect
-            key={state}
-            class={`step-${state}`}
-            x={startOf(counts, state, total)}
-            width={(counts[state] / total) * 100}
+            key={word}
+            class={`step-${look}`}
+            x={countOf(shown.slice(0, i)) * width}
+            width={count * width}
             height="6"
           />
         ))}
       </svg>
-      <span class="small soft">{shown.map((state) => `${counts[state]} ${state}`).join(', ')}</span>
+      <span class="small soft">{shown.map(([, count, word]) => `${count} ${word}`).join(', ')}</span>
     </span>
   )
 }
-
-const startOf = (counts: Counts, state: (typeof ORDER)[number], total: number) =>
-  (ORDER.slice(0, ORDER.indexOf(state)).reduce((sum, each) => sum + counts[each], 0) / total) * 100

@@ -1,6 +1,6 @@
 import type { FunctionComponent } from 'preact'
 import { has, may } from '../api/caller.ts'
-import type { PageProps } from '../base/page-props.ts'
+import type { PageProps } from '../base/router.ts'
 import type { IconName } from '../parts/icon.tsx'
 
 /** What the address names, with code of its own. */

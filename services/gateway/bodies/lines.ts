@@ -1,5 +1,3 @@
-import { isUtf8 } from 'node:buffer'
-import { parseJson } from '../../../shared/kernel/json.ts'
 import type { Bodies } from '../../../shared/platform/api/bodies.ts'
 import type { Decoded } from '../../../shared/platform/api/decode.ts'
 
@@ -16,24 +14,17 @@ const FIELDS = {
 }
 const NUMBER = /^\d{1,10}(\.\d{1,10})?$/
 
+/** The most items of such a body. */
+export const MAX_ITEMS = 10_000
+
 /** Decodes lines of JSON and the fields beside them as if they were one body. Empty lines count for nothing. */
-export async function decodeLines(bodies: Bodies, bytes: Uint8Array, given: object): Promise<Decoded> {
-  if (!isUtf8(bytes)) return { refusal: { message: 'the lines are not valid UTF-8' } }
-  const all = new TextDecoder().decode(bytes).split('\n')
-  const lines = all.filter((line) => line.trim() !== '')
-  const fields = Object.entries(given).flatMap(([name, value]) => fieldOf(name, value))
-  const text = `{${[...fields, `"items":[${lines.join(',')}]`].join(',')}}`
-  const decoded = await bodies.decode(LINES_SCHEMA, new TextEncoder().encode(text))
-  const isWhole = 'value' in decoded && (decoded.value['items'] as unknown[]).length === lines.length
-  if (isWhole || ('refusal' in decoded && decoded.refusal.param !== undefined)) return decoded
-  const wrong = all.findIndex((line) => line.trim() !== '' && parseJson(line) === undefined)
-  return wrong < 0
-    ? decoded
-    : { refusal: { message: `line ${wrong + 1} is not one JSON object: each line is an item` } }
+export function decodeLines(bodies: Bodies, bytes: Uint8Array<ArrayBuffer>, given: object): Promise<Decoded> {
+  const fields = Object.fromEntries(Object.entries(given).flatMap(([name, value]) => fieldOf(name, value)))
+  return bodies.decode(LINES_SCHEMA, bytes, { fields, most: MAX_ITEMS + 1 })
 }
 
-function fieldOf(name: string, value: unknown): string[] {
+function fieldOf(name: string, value: unknown): [string, unknown][] {
   if (!Object.hasOwn(FIELDS, name)) return []
   const isNumber = FIELDS[name as keyof typeof FIELDS] && typeof value === 'string' && NUMBER.test(value)
-  return [`${JSON.stringify(name)}:${JSON.stringify(isNumber ? Number(value) : value)}`]
+  return [[name, isNumber ? Number(value) : value]]
 }

@@ -86,7 +86,7 @@ export function createReceiveUpload(
   const receiveForm = formReceiver(dir, uploads, limits)
   return async (req, res, { takesBytes = false } = {}) => {
     checkHeaders(req, limits, takesBytes)
-    liftBodyDeadline(req) // `watchRate` limits it instead, when its turn has come.
+    liftBodyDeadline(req) // An upload may take long: `watchRate` limits it instead, once it is received.
     const place = await line
       .enter({ tenant: tenantOf(res), bytes: mostBytes(req, limits) }, leaving(res))
       .catch(closing(req, res))

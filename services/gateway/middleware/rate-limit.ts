@@ -1,5 +1,7 @@
 import { isIP } from 'node:net'
 import type { RequestHandler } from 'express'
+import { hasKind } from '../../../shared/kernel/errors.ts'
+import type { TenantRequests } from '../../../shared/tenancy/limits/tenant-requests.ts'
 import type { RateLimiter } from '../../../shared/tenancy/rate/port.ts'
 import { tenantOf } from './auth.ts'
 import { type Bucket, count } from './counted.ts'
@@ -69,4 +71,29 @@ const bytesOf = (group = 0): number[] => [group >> 8, group & 0xff]
 /** The address that a proxy reported, or the address of the proxy itself when the report is not an address. */
 function addressOf(reported: string | undefined, peer: string | undefined): string {
   return reported !== undefined && isIP(reported) > 0 ? reported : (peer ?? 'unknown')
+}
+
+type Requests = Pick<TenantRequests, 'take'>
+
+/** Requests that follow or end work, and begin none. */
+const FOLLOWING = ['GET', 'HEAD', 'DELETE']
+
+/**
+ * Counts the request for its tenant and refuses it above the tenant's own limit. The path of the limits themselves is exempt, so that
+ * a tenant can always raise them. While a tenant's limits cannot be read, a request that could begin work is refused with `unavailable`;
+ * running work can be followed and ended.
+ */
+export function limitTenant(requests: Requests | undefined, basePath: string): RequestHandler {
+  if (!requests) return (_req, _res, next) => next()
+  return async (req, res, next) => {
+    if (req.path === `${basePath}/config/limits`) return next()
+    await count(req, res, {
+      basePath,
+      take: (bucket) => requests.take(tenantOf(res), bucket),
+      whose: ' of this tenant',
+    }).catch((cause: unknown) => {
+      if (!hasKind(cause, 'unavailable') || !FOLLOWING.includes(req.method)) throw cause
+    })
+    next()
+  }
 }

@@ -2,10 +2,9 @@ import type { Request } from 'express'
 import type { RouteTable } from '../../http/routes.ts'
 import type { ReadBody } from '../bodies/body.ts'
 import { leaving } from '../client-gone.ts'
-import { tenantOf } from '../middleware/auth.ts'
+import { assertAdmin, tenantOf } from '../middleware/auth.ts'
 import { CONFIG_NAME, pageRequestOf, pathId } from '../params.ts'
 import { type ConfigSurface, type Enabled, enabledWith, listOf } from './config/enabled.ts'
-import { limitRoutes } from './config/limits.ts'
 import { webhookRoutes } from './config/webhooks.ts'
 
 type Deps = { config: ConfigSurface | undefined; readBody: ReadBody }
@@ -126,3 +125,19 @@ function inspectionRoutes(enabled: Enabled, readBody: ReadBody): RouteTable {
 
 const secretName = (req: Request) => pathId(req, 'name', { ...CONFIG_NAME, noun: 'secret' })
 const instanceName = (req: Request) => pathId(req, 'name', { ...CONFIG_NAME, noun: 'instance' })
+
+/** The tenant's own limits (D11). */
+const limitRoutes = (enabled: Enabled, readBody: ReadBody): RouteTable => ({
+  '/config/limits': {
+    get: enabled(
+      ({ limits }) =>
+        (_req, res) =>
+          limits.settings.get(tenantOf(res)),
+    ),
+    put: enabled(({ limits, adminScope }) => async (req, res) => {
+      assertAdmin(res, adminScope, "changing the tenant's limits")
+      const body = await readBody(req, res, 'LimitsRequest')
+      return limits.settings.put(tenantOf(res), body)
+    }),
+  },
+})

@@ -3,8 +3,8 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Request, RequestHandler, Response } from 'express'
 import type { Broker } from '../../../shared/cluster/commands/broker.ts'
-import type { FilePiece, FolderFile } from '../../../shared/cluster/commands/files.ts'
 import type { RunSummary } from '../../../shared/cluster/commands/runs.ts'
+import type { FilePiece, FolderFile } from '../../../shared/cluster/commands/sessions.ts'
 import { encodeCursor, startOfPage } from '../../../shared/kernel/cursor.ts'
 import { hasKind, invalidRequest, notFound } from '../../../shared/kernel/errors.ts'
 import { planRunId } from '../../../shared/kernel/ids.ts'
@@ -46,7 +46,7 @@ async function folderOfRun(broker: Deps['broker'], tenant: TenantId, runId: stri
   return { scopeId: planId === undefined ? sessionId : planRunId(planId), run }
 }
 
-/** Resolves as `read` does. Throws what helps a caller for whose run nothing is there, or not any more. */
+/** Resolves as `read` does. Where a run has no folder, or has it no more, the error says so. */
 async function inFolder<T>({ run }: Folder, read: Promise<T>): Promise<T> {
   try {
     return await read

@@ -1,10 +1,10 @@
 import type { Request, RequestHandler, Response } from 'express'
 import type { Broker, OnNamed } from '../../../shared/cluster/commands/broker.ts'
 import type { ReadBody } from '../bodies/body.ts'
+import { readerNeeds } from '../client-gone.ts'
 import { tenantOf } from '../middleware/auth.ts'
 import { idempotencyKeyOf, pathId, queryFlag, SESSION } from '../params.ts'
 import type { AnswerStart } from '../starting/answer-start.ts'
-import { readerNeeds } from '../starting/on-disconnect.ts'
 
 type Deps = { broker: Broker; readBody: ReadBody; answerStart: AnswerStart }
 

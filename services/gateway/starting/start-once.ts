@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Request, Response } from 'express'
 import type { Broker, OnNamed, OpenedRun } from '../../../shared/cluster/commands/broker.ts'
 import { retryUntil } from '../../../shared/kernel/async/retry.ts'
 import { AppError, hasKind } from '../../../shared/kernel/errors.ts'
@@ -11,6 +12,7 @@ import {
   keyMismatch,
   type Reservation,
 } from '../../../shared/platform/store/idempotency.ts'
+import { subjectOf } from '../middleware/auth.ts'
 
 /** A run that a request has started, or that an earlier request with the same key has (D25a). */
 export type StartedRun = OpenedRun & { isReplayed: boolean }
@@ -105,7 +107,7 @@ export class StartOnce {
     }
   }
 
-  /** The run of the same request is another one. Of requests that begin at the same time one has the key. */
+  /** Starts another run for the same request. Of several requests that do so at the same time, one gets the key. */
   async #startAnew(
     tenant: TenantId,
     use: KeyUse,
@@ -198,3 +200,14 @@ const over = (runId: string) =>
     'conflict',
     `this Idempotency-Key stands for ${runId}, which ended too long ago for its events to be repeated: send a new key to run it again`,
   )
+
+/** A request that its sender repeats by itself when a connection breaks, counting that: the same body of the same caller is the same request (D39.6). */
+export type Repeated = { key: string; request: unknown; attempt: Attempt }
+
+/** OpenAI's packages send no Idempotency-Key, but the number of the repetition. `undefined` for other clients. */
+export function repeatedOf(req: Request, res: Response, body: unknown): Repeated | undefined {
+  const count = req.get('x-stainless-retry-count')
+  if (count === undefined || !/^\d{1,3}$/.test(count)) return undefined
+  const request = [subjectOf(res), body]
+  return { key: `repeated ${canonicalHash(request)}`, request, attempt: Number(count) === 0 ? 'first' : 'again' }
+}

@@ -1,7 +1,6 @@
 import { isOneShotSession, logSessionOf, oneShotSessionOf } from '../../../shared/agent/sessions/one-shot.ts'
 import type { Inbox } from '../../../shared/cluster/commands/inbox.ts'
-import { withDeadline } from '../../../shared/kernel/async/deadline.ts'
-import { callersPatienceMs } from '../../../shared/kernel/async/patience.ts'
+import { callersPatienceMs, withDeadline } from '../../../shared/kernel/async/deadline.ts'
 import { isRunId } from '../../../shared/kernel/ids.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import { storeUnavailable } from '../../../shared/platform/store/unavailable.ts'

@@ -312,7 +312,7 @@ export class Session {
     conversation.prepare({ client: message.id })
   }
 
-  /** A message without any leaves them as they are. */
+  /** Keeps the tools that a message brings. One that brings none leaves the earlier ones. */
   #keepClientTools(tools: readonly ClientTool[] | undefined): void {
     if (!tools || tools.length + this.#clientTools.length === 0) return
     this.#clientTools = tools

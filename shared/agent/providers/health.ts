@@ -15,7 +15,7 @@ export type Health = {
   at: number
   /** It fails, and is called by nobody who has another model until then. 0: it does not. */
   restsUntil: number
-  /** One call after the rest finds out whether the model answers again, until then. */
+  /** Until then one call, the first after the rest, tries whether the model answers again. */
   trialUntil: number
 }
 

@@ -64,7 +64,7 @@ export function catalogueModels(type: string): CatalogueModel[] {
   return models
     .filter(({ id }) => /[A-Za-z0-9]$/.test(id))
     .map((model) => ({
-      // Others are the beginnings of names.
+      // Ids that end otherwise stand for all names that begin with them.
       id: model.id,
       context_window: model.context_window ?? null,
       ...pricesOf(model.prices),

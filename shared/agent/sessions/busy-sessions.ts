@@ -5,7 +5,7 @@ import { oneShotSessionOf, runOfOneShot } from './one-shot.ts'
 
 /**
  * The sessions that have runs, by the process that has them, so that the runs of one that died are found (D32.8). They belong to no tenant: one
- * query finds those of all. One that is left over does no harm. A one-shot run has such a mark only once another process goes on with it: before, the
+ * query finds those of all. A mark that is left over does no harm. A one-shot run has such a mark only once another process goes on with it: before, the
  * first entry of its log is the mark.
  */
 export const BUSY_SESSIONS: CollectionSpec = {

@@ -1,5 +1,5 @@
 import { wrongAnswer } from '../errors.ts'
-import { path as at } from './path.ts'
+import { path as at } from './request.ts'
 import type { CallOptions, Query, Transport } from './transport.ts'
 
 export type Page<Item> = { items: Item[]; next_cursor: string | null; incomplete?: boolean }

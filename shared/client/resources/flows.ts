@@ -1,9 +1,8 @@
 import type { Schema } from '../api.ts'
 import { RunLost } from '../errors.ts'
 import type { IsEnd } from '../http/follow.ts'
-import type { Keyed } from '../http/key.ts'
 import { createReads } from '../http/pages.ts'
-import { path } from '../http/path.ts'
+import { type Keyed, path } from '../http/request.ts'
 import type { CallOptions, Transport } from '../http/transport.ts'
 import { RunStream } from '../run/run-stream.ts'
 

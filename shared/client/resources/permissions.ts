@@ -1,6 +1,6 @@
 import type { Schema } from '../api.ts'
 import { type Pages, pages } from '../http/pages.ts'
-import { path } from '../http/path.ts'
+import { path } from '../http/request.ts'
 import type { CallOptions, Transport } from '../http/transport.ts'
 import type { PermissionAsk } from '../run/permission-ask.ts'
 import { watchInbox } from './inbox.ts'

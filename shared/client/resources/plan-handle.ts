@@ -1,8 +1,8 @@
 import type { Schema } from '../api.ts'
 import { type EventId, follow } from '../http/follow.ts'
-import { given } from '../http/given.ts'
-import { path } from '../http/path.ts'
+import { path } from '../http/request.ts'
 import type { CallOptions, Transport } from '../http/transport.ts'
+import { given } from '../http/transport.ts'
 
 export type PlanEvent = Schema<'PlanEventFrame'>
 

@@ -1,6 +1,6 @@
 import type { Schema } from '../api.ts'
-import { type Keyed, withKey } from '../http/key.ts'
 import { pages } from '../http/pages.ts'
+import { type Keyed, withKey } from '../http/request.ts'
 import type { CallOptions, Transport } from '../http/transport.ts'
 import { createPlan, type PlanHandle } from './plan-handle.ts'
 

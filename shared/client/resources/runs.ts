@@ -1,7 +1,6 @@
 import type { Schema } from '../api.ts'
-import { type Keyed, withKey } from '../http/key.ts'
 import { createReads } from '../http/pages.ts'
-import { path } from '../http/path.ts'
+import { type Keyed, path, withKey } from '../http/request.ts'
 import type { CallOptions, Transport } from '../http/transport.ts'
 import type { Typed } from '../run/answer-schema.ts'
 import { type FollowOptions, type RunOptions, RunStream } from '../run/run-stream.ts'

@@ -1,7 +1,7 @@
 import type { Schema } from '../api.ts'
 import { isRefusal } from '../errors.ts'
 import { pages } from '../http/pages.ts'
-import { path } from '../http/path.ts'
+import { path } from '../http/request.ts'
 import type { CallOptions, Transport } from '../http/transport.ts'
 import type { Typed } from '../run/answer-schema.ts'
 import { type RunOptions, RunStream } from '../run/run-stream.ts'

@@ -1,6 +1,6 @@
 import type { Schema } from '../api.ts'
 import { isRefusal } from '../errors.ts'
-import { path } from '../http/path.ts'
+import { path } from '../http/request.ts'
 import type { CallOptions, Transport } from '../http/transport.ts'
 import { sleep } from '../http/wait.ts'
 
@@ -34,7 +34,7 @@ export type PermissionAsk = {
   readonly message: string
   /** The effect that the call would have: a change of a file, a command or a request. */
   readonly preview: Schema<'PermissionPreview'> | undefined
-  /** By this machine's clock, as far as the server's answers tell how it goes. */
+  /** Converted to this machine's clock, whose difference to the server's is known from its answers. */
   readonly expiresAt: Date
   /** Aborted when the server says that the request is decided, here, elsewhere or by its deadline. Close the question that you show. */
   readonly signal: AbortSignal

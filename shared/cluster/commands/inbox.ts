@@ -4,9 +4,11 @@ import type { TenantId } from '../../kernel/tenant.ts'
 import type { ApiType } from '../../platform/api/api-type.ts'
 import type { FrameCursor } from '../journal/frame-stream.ts'
 import type { RememberedPage } from '../permissions/remembered-page.ts'
-import type { FilePiece, FolderFiles, FolderPage } from './files.ts'
 import type { RunFilter, RunPage, RunRequest, RunSummary } from './runs.ts'
 import type {
+  FilePiece,
+  FolderFiles,
+  FolderPage,
   MessageFilter,
   MessagePage,
   MessageRequest,

@@ -22,7 +22,6 @@ export type ListedMessage = {
 }
 
 export type SessionSummary = ApiType<'SessionInfoResponse'>
-/** `incomplete`: the sessions of a worker that did not answer are missing. */
 /** One branch of a session, as the worker that creates a session with it takes it. `workspace` names the folder as it was at its end, where that is known. */
 export type SessionBranch = {
   messages: readonly unknown[]
@@ -34,6 +33,7 @@ export type SessionBranch = {
 /** What a session begins with. */
 export type SessionBegin = readonly SeedMessage[] | SessionBranch
 
+/** `incomplete`: the sessions of a worker that did not answer are missing. */
 export type SessionPage = { sessions: SessionSummary[]; next_cursor: string | null; incomplete?: true }
 /**
  * `runId`: only the messages that this run has added. `head`: those up to this message, or to the end of this run; by default up to the newest.
@@ -41,3 +41,13 @@ export type SessionPage = { sessions: SessionSummary[]; next_cursor: string | nu
  */
 export type MessageFilter = PageRequest & { runId?: string; head?: string }
 export type MessagePage = ApiType<'ListMessagesResponse'>
+
+/** A file in the folder of a session or of a one-shot run. */
+export type FolderFile = { path: string; bytes: number; sha256: string; modified_ms: number }
+
+/** `after`: the path of the last file of the page before. */
+export type FolderPage = { limit: number; after?: string }
+export type FolderFiles = { files: FolderFile[]; has_more: boolean }
+
+/** A part of a file, whose size and time say whether it is still the same. */
+export type FilePiece = { base64: string; bytes: number; modified_ms: number }

@@ -51,7 +51,8 @@ export class SessionRouter {
 
   /**
    * Calls the session's owner. During a hand-off the owner refuses because it is draining, or no longer has the session: the
-   * owner is then looked up and called again, for as long as a hand-off may take.
+   * owner is then looked up and called again, for as long as a hand-off may take. One that is alive and does not answer is called a second time:
+   * it may have been busy, and what it had not answered is taken back.
    */
   async callOwner<T>(
     session: SessionKey,
@@ -59,6 +60,7 @@ export class SessionRouter {
     { isKnown = false }: CallOptions = {},
   ): Promise<T> {
     const until = performance.now() + HANDOFF_MS
+    let isRepeated = false
     while (true) {
       const claim = await this.#findOwner(session, isKnown)
       try {
@@ -67,8 +69,10 @@ export class SessionRouter {
         const present = await this.#deps.owners.find(session)
         // Without a claim nobody else has it, and a call that was not answered may have been carried out.
         const hasMoved = present !== undefined && !isSameClaim(present, claim)
-        if (!hasMoved && !isDraining(cause)) throw await this.#refusal(cause)
+        const wasBusy = present !== undefined && isUnanswered(cause) && this.#deps.workers.isAlive(claim.epoch)
+        if (!hasMoved && !isDraining(cause) && (!wasBusy || isRepeated)) throw await this.#refusal(cause)
         if (performance.now() > until) throw cause
+        isRepeated ||= wasBusy && !hasMoved
         await sleep(HANDOFF_STEP_MS)
       }
     }

@@ -1,17 +1,20 @@
 import type { TenantId } from '../../kernel/tenant.ts'
-import { isReply, waitMsOf } from './deadline.ts'
-import { MAX_PAGE_BYTES, readPlace, writePlace } from './page.ts'
 import {
   type Decided,
+  isReply,
   kindOf,
   type ListedAsks,
+  MAX_PAGE_BYTES,
   type PendingPermission,
   type PermissionDecision,
   type PermissionKey,
   type PermissionPage,
   type PermissionStore,
   type PermissionSummary,
+  readPlace,
   type SoughtPermission,
+  waitMsOf,
+  writePlace,
 } from './store.ts'
 
 type Entry = {

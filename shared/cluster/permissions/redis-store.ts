@@ -1,11 +1,20 @@
 import { newToken } from '../../kernel/ids.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { RedisLink } from '../../platform/redis/link.ts'
-import { isReply, waitMsOf } from './deadline.ts'
-import { MAX_PAGE_BYTES, readPlace, writePlace } from './page.ts'
 import { type DecisionKeys, Decisions, type Entry } from './redis-decisions.ts'
 import { DECIDE, FIND, FORGET, LIST, OPEN } from './redis-scripts.ts'
-import type { ListedAsks, PermissionDecision, PermissionPage, PermissionStore, PermissionSummary } from './store.ts'
+import {
+  isReply,
+  type ListedAsks,
+  MAX_PAGE_BYTES,
+  type PermissionDecision,
+  type PermissionPage,
+  type PermissionStore,
+  type PermissionSummary,
+  readPlace,
+  waitMsOf,
+  writePlace,
+} from './store.ts'
 
 /** Requests that a crashed process could not delete expire a day after they could be replied to. */
 const KEEP_SECS = 86_400

@@ -1,8 +1,7 @@
 import type { Attachment } from '../../kernel/attachment.ts'
 import { conflict, invalidRequest, notFound } from '../../kernel/errors.ts'
 import type { ApiType } from '../../platform/api/api-type.ts'
-import { isReply } from './deadline.ts'
-import type { PermissionDecision, PermissionKey, PermissionStore } from './store.ts'
+import { isReply, type PermissionDecision, type PermissionKey, type PermissionStore } from './store.ts'
 
 /** A reply and the caller who sent it. */
 export type SignedReply = ApiType<'PermissionReplyRequest'> & { by?: string }

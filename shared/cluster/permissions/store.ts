@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { PageRequest } from '../../kernel/cursor.ts'
+import { decodeCursor, encodeCursor, invalidCursor, type PageRequest } from '../../kernel/cursor.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { ApiType } from '../../platform/api/api-type.ts'
 
@@ -79,3 +79,24 @@ export interface PermissionStore {
    */
   forget(tenant: TenantId, scopeId: string, runId?: string): Promise<void>
 }
+
+/** A page ends before its limit when its requests would be larger than this together: the inputs of tools can be large. */
+export const MAX_PAGE_BYTES = 4 * 1024 * 1024
+
+/** The cursor of a page that ends at this place: a whole number that rises with every request of the tenant. */
+export const writePlace = (place: number): string => encodeCursor([place])
+
+/** Throws `invalid_request` for a cursor that no list has returned. */
+export function readPlace(cursor: string): number {
+  const [place] = decodeCursor(cursor, ['number'])
+  if (Number.isSafeInteger(place) && place > 0) return place
+  throw invalidCursor()
+}
+
+/** How long a request may be replied to. Each store measures it by a clock of its own, because the clock of the worker may differ. */
+export const waitMsOf = ({ details }: Pick<PendingPermission, 'details'>): number =>
+  Date.parse(details.expires_at) - Date.parse(details.created_at)
+
+/** Whether a client made this decision: only such a decision has a deadline. */
+export const isReply = (state: PermissionDecision['state'] | undefined): boolean =>
+  state === 'allowed' || state === 'denied' || state === 'answered'

@@ -1,9 +1,11 @@
 import type { Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
+import type { Bus } from '../bus/bus.ts'
 import type { Lease } from '../members/lease.ts'
-import type { MemberAbout, MemberFields } from '../members/members.ts'
+import type { MemberAbout, MemberFields, Members } from '../members/members.ts'
+import type { MovedRuns, Owners } from '../owners/owners.ts'
+import type { PermissionStore } from '../permissions/store.ts'
 import { type MemberReadiness, Membership, type MembershipHandlers } from './membership.ts'
-import type { ClusterPorts } from './ports.ts'
 import { Transport, type TransportHandlers } from './wire/transport.ts'
 
 export type MemberDeps = { pid: number; about?: MemberAbout | undefined; lease: Lease; log: Log; metrics: Metrics }
@@ -51,4 +53,14 @@ export class ClusterMember {
   readiness(): MemberReadiness {
     return this.#readiness()
   }
+}
+
+/** All that a process shares with the others of its cluster, and reaches them by. */
+export type ClusterPorts = {
+  bus: Bus
+  members: Members
+  owners: Owners
+  movedRuns: MovedRuns
+  /** For a gateway: it lists and decides requests, and opens none. */
+  permissions: PermissionStore
 }

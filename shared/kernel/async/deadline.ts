@@ -1,3 +1,5 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+
 /**
  * Settles as `work` does, or rejects with `late()` after `withinMs`, which may be `Infinity`. A later result of `work` is ignored. After a time in which this process could
  * not run, timers come first: what has arrived at its sockets meanwhile is in time.
@@ -43,3 +45,11 @@ export async function withProgress<T>(
     clearTimeout(timer)
   }
 }
+
+const callersUntil = new AsyncLocalStorage<number>()
+
+/** Carries out `work`, and all that it starts, for a caller who waits for the answer so long. Clocks differ, so callers in other processes say how long, not until when. */
+export const answeringWithin = <T>(ms: number, work: () => T): T => callersUntil.run(performance.now() + ms, work)
+
+/** For how much longer the caller waits for the answer of the running code; `Infinity` where nobody has said it. */
+export const callersPatienceMs = (): number => (callersUntil.getStore() ?? Infinity) - performance.now()

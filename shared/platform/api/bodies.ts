@@ -1,11 +1,11 @@
 import { once } from '../../kernel/async/once.ts'
-import type { Decode, Decoded } from './decode.ts'
+import type { Decode, Decoded, Lines } from './decode.ts'
 import { DecodeThread, type DecodeThreadLimits } from './decode-thread.ts'
 import { readBodySchemas, type Schemas } from './document.ts'
 
 export interface Bodies {
   /** Decodes a body and checks it against a schema of `openapi.yaml`, named after it. The caller must not use `bytes` afterwards. */
-  decode(schema: string, bytes: Uint8Array<ArrayBuffer>): Promise<Decoded>
+  decode(schema: string, bytes: Uint8Array<ArrayBuffer>, lines?: Lines): Promise<Decoded>
 }
 
 /** Bodies up to this size are decoded in place, which takes a few milliseconds at worst. Larger ones go to a thread. */
@@ -21,9 +21,9 @@ const decode = once(async () => loadDecode(await schemas()))
 export function createBodies(threadLimits = THREAD_LIMITS): Bodies {
   const thread = once(async () => new DecodeThread(await schemas(), threadLimits))
   return {
-    async decode(name, bytes) {
+    async decode(name, bytes, lines) {
       const isSmall = bytes.length <= INLINE_MAX_BYTES
-      return isSmall ? (await decode())(name, bytes) : (await thread()).decode({ name, bytes })
+      return isSmall ? (await decode())(name, bytes, lines) : (await thread()).decode({ name, bytes, lines })
     },
   }
 }

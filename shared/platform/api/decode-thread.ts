@@ -1,9 +1,9 @@
 import { Worker } from 'node:worker_threads'
 import { AppError, toAppError } from '../../kernel/errors.ts'
-import type { Decoded } from './decode.ts'
+import type { Decoded, Lines } from './decode.ts'
 import type { Schemas } from './document.ts'
 
-export type DecodeTask = { name: string; bytes: Uint8Array<ArrayBuffer> }
+export type DecodeTask = { name: string; bytes: Uint8Array<ArrayBuffer>; lines?: Lines | undefined }
 
 export type DecodeThreadLimits = { deadlineMs: number; maxWaiting: number; idleMs: number }
 
@@ -34,11 +34,11 @@ export class DecodeThread {
   }
 
   /** Decodes one body. Transfers `bytes` to the thread. Throws `unavailable` when too many bodies wait, or after the deadline. */
-  async decode({ name, bytes }: DecodeTask): Promise<Decoded> {
+  async decode(task: DecodeTask): Promise<Decoded> {
     if (this.#waiting.length >= this.#limits.maxWaiting) throw busy()
     const { promise, resolve, reject } = Promise.withResolvers<Decoded>()
     const timer = setTimeout(() => this.#abandon(job), this.#limits.deadlineMs).unref()
-    const job: Job = { name, bytes, resolve, reject, timer }
+    const job: Job = { ...task, resolve, reject, timer }
     this.#waiting.push(job)
     this.#next()
     return promise
@@ -53,8 +53,8 @@ export class DecodeThread {
       return
     }
     this.#worker ??= this.#start()
-    const { name, bytes } = this.#current
-    this.#worker.postMessage({ name, bytes } satisfies DecodeTask, [bytes.buffer])
+    const { name, bytes, lines } = this.#current
+    this.#worker.postMessage({ name, bytes, lines } satisfies DecodeTask, [bytes.buffer])
   }
 
   #start(): Worker {

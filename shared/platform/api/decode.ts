@@ -11,8 +11,11 @@ import { compileCheck, type Fields, type Refusal, type SchemaCheck, type Shape }
 /** `ignored` holds the pointers of fields that nothing reads, also those of a body that is refused. */
 export type Decoded = ({ value: JsonObject } | { refusal: Refusal }) & { ignored?: readonly string[] }
 
+/** A body whose bytes are lines of JSON: they are its `items`, of which as many are read, beside its other fields. */
+export type Lines = { fields: JsonObject; most: number }
+
 /** Decodes the bytes of a body into the known fields of its schema, or says what is wrong with them. */
-export type Decode = (name: string, bytes: Uint8Array) => Decoded
+export type Decode = (name: string, bytes: Uint8Array, lines?: Lines) => Decoded
 
 /** Creates a decoder. It has no side effects, so it works in the main thread and in `decode-worker.ts`. */
 export function createDecode(schemas: Schemas): Decode {
@@ -24,8 +27,8 @@ export function createDecode(schemas: Schemas): Decode {
     checks.set(name, check)
     return check
   }
-  return (name, bytes) => {
-    const parsed = parse(bytes, schemas[name]?.['x-max-values']) // The check is compiled only for a body that may pass it.
+  return (name, bytes, lines) => {
+    const parsed = parse(bytes, schemas[name]?.['x-max-values'], lines) // The check is compiled only for a body that may pass it.
     if ('refusal' in parsed) return parsed
     const { shape, refusalOf } = checkOf(name)
     const fields = new IgnoredFields()
@@ -36,16 +39,29 @@ export function createDecode(schemas: Schemas): Decode {
   }
 }
 
-function parse(bytes: Uint8Array, maxValues: number | undefined): Decoded {
-  if (bytes.length === 0) return { value: {} } // An absent body counts as an empty object (D2.1).
+function parse(bytes: Uint8Array, maxValues: number | undefined, lines: Lines | undefined): Decoded {
+  if (bytes.length === 0 && !lines) return { value: {} } // An absent body counts as an empty object (D2.1).
   if (!isUtf8(bytes)) return refuse('the body is not valid UTF-8')
   const text = new TextDecoder().decode(bytes) // Drops a byte order mark.
   const flaw = findFlaw(text, maxValues)
   if (flaw !== undefined) return refuse(flaw)
+  if (lines) return parseLines(text, lines)
   const value = parseJson(text)
   if (value === undefined) return refuse(`the body is not valid JSON: ${describeSyntaxError(text)}`)
   if (!isJsonObject(value)) return refuse('the body must be a JSON object')
   return { value }
+}
+
+/** Each line by itself: two that are wrong may be right together. Empty ones count for nothing. */
+function parseLines(text: string, { fields, most }: Lines): Decoded {
+  const items: JsonObject[] = []
+  for (const [i, line] of text.split('\n').entries()) {
+    if (items.length === most || line.trim() === '') continue
+    const item = parseJson(line)
+    if (!isJsonObject(item)) return refuse(`line ${i + 1} is not one JSON object: each line is an item`)
+    items.push(item)
+  }
+  return { value: { ...fields, items } }
 }
 
 /** Where a text stops being JSON, for a person: lines and columns count from 1, columns in code points (D2.6). */

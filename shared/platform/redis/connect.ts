@@ -23,7 +23,7 @@ type ClusterParts = { nodes: NonNullable<RedisOptions['cluster']>; subscribes: b
 type Unmapped = { replyMapping?: never }
 
 const RETRY_MAX_MS = 500
-/** A command that meets a slot on its way to another node, or a node that is being replaced, is sent again so often. */
+/** How often a command is sent again whose slot is moving to another node, or whose node is being replaced. */
 const MAX_REDIRECTIONS = 6
 const REDIRECT_MS = 100
 /** How often it is read which node has which slot, besides each time that a command meets another node. */

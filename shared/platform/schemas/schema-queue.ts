@@ -42,7 +42,7 @@ type Job = {
   isCompiled: boolean
   /** The outcome of a first attempt that used up the memory of its thread. */
   firstOutcome: Outcome | undefined
-  /** Only while the job waits. */
+  /** Set while the job waits: it fails the job when its time is over. */
   timer: NodeJS.Timeout | undefined
   /** The CPU limit of the latest attempt. */
   limit: CpuLimit | undefined

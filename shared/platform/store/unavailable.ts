@@ -10,6 +10,6 @@ export const storeUnavailable = (cause: unknown): AppError =>
     cause,
   })
 
-/** Whether the store is what a request was refused for. */
+/** Whether a request was refused because the store did not answer. */
 export const isStoreUnavailable = (cause: unknown): boolean =>
   cause instanceof AppError && cause.code === 'storage_unavailable'

@@ -1,5 +1,5 @@
 import type { Priority } from '../../agent/providers/port.ts'
-import type { RunRequest } from '../../cluster/commands/runs.ts'
+import { priorityOf, type RunRequest } from '../../cluster/commands/runs.ts'
 import { type AppError, tooMany } from '../../kernel/errors.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
@@ -14,16 +14,19 @@ import { BATCH_ITEMS, placeLimits, retryAfterSecs } from './start-order.ts'
 /** A run that is to start. `priority` and `waitSecs`: it may wait for its place. */
 export type Start = PlacedRun & { priority?: Priority | undefined; waitSecs?: number | undefined }
 
-/** The start of a run of this request (D54). One in the background comes behind those that somebody waits for. */
-export const startOf = (
-  run: Pick<Start, 'tenant' | 'runId'>,
-  {
+/** The start of a run of this request (D54). */
+export const startOf = (run: Pick<Start, 'tenant' | 'runId'>, request: RunRequest): Start => {
+  const {
     customer_id: customer,
-    background,
-    priority = background ? 'normal' : 'interactive',
-    wait_secs: waitSecs,
-  }: RunRequest,
-): Start => ({ ...run, customer, priority, waitSecs })
+    deadline_hours: hours,
+    wait_secs: waitSecs = hours && HOUR_SECS * hours + LATER_SECS,
+  } = request
+  return { ...run, customer, priority: priorityOf(request), waitSecs }
+}
+
+const HOUR_SECS = 3_600
+/** A run waits for its place until its deadline, and ends by that: its wait is over no sooner. */
+const LATER_SECS = 60
 
 /** Decides whether a tenant may start a run, and holds the places of those that go on. */
 export interface Admission {
@@ -58,26 +61,33 @@ export type AdmissionDeps = {
 }
 
 const RENEW_EVERY_MS = PLACE_MS / 4
+/** How soon runs at work count when their tenant gets a limit. */
+const COUNT_EVERY_MS = 1_000
 /** The starts that wait, of a tenant and at a process. */
 const MAX_WAITING = 1_000
 const MAX_WAITING_HERE = 10_000
 /** For a start that does not wait: how long it takes at most to know whether those that wait are before it. */
 const LOOK_MS = 2_000
 
-type Held = { run: PlacedRun; since: number }
+/** `placed`: as it has its place among those that are limited. */
+type Held = { run: PlacedRun; since: number; placed: PlacedRun | undefined }
 
 export class RunAdmission implements Admission {
   readonly #deps: AdmissionDeps
   readonly #lines: StartLines
   readonly #held = new Map<TenantId, Map<string, Held>>()
-  readonly #timer: NodeJS.Timeout
+  readonly #timers: readonly NodeJS.Timeout[]
 
   constructor(deps: AdmissionDeps) {
     this.#deps = deps
     this.#lines = new StartLines(deps)
     deps.metrics.gauge('starts_waiting', () => this.#lines.size)
     deps.metrics.gauge('starts_waiting_oldest_seconds', () => this.#lines.oldestMs / 1_000)
-    this.#timer = setInterval(() => this.#renew(), deps.renewEveryMs ?? RENEW_EVERY_MS).unref()
+    const { renewEveryMs = RENEW_EVERY_MS } = deps
+    this.#timers = [
+      setInterval(() => this.#renew(), renewEveryMs).unref(),
+      setInterval(() => this.#count(), Math.min(renewEveryMs, COUNT_EVERY_MS)).unref(),
+    ]
   }
 
   admit(start: Start): Promise<StartWait | undefined> | undefined {
@@ -102,14 +112,13 @@ export class RunAdmission implements Admission {
   #hold(run: PlacedRun, ended: Promise<void>): void {
     const { tenant, runId } = run
     const limits = this.#deps.limits.peek(tenant)
-    if (limits && !limitsPlaces(limits, run)) return
     const ofTenant = this.#held.get(tenant) ?? new Map<string, Held>()
-    const held = { run, since: performance.now() }
+    const held: Held = { run, since: performance.now(), placed: undefined }
     this.#held.set(tenant, ofTenant.set(runId, held))
-    this.#try(this.#deps.places.renew(tenant, [this.#counted(run)]))
+    if (!limits || limitsPlaces(limits, run)) this.#place(tenant, [held])
     void ended.then(() => {
       this.handOver(tenant, runId)
-      this.release(run, performance.now() - held.since)
+      if (held.placed) this.release(run, performance.now() - held.since)
     })
   }
 
@@ -125,7 +134,7 @@ export class RunAdmission implements Admission {
   }
 
   close(): void {
-    clearInterval(this.#timer)
+    for (const timer of this.#timers) clearInterval(timer)
   }
 
   async #admit(start: Start, known: TenantLimits | Promise<TenantLimits>): Promise<StartWait | undefined> {
@@ -155,12 +164,30 @@ export class RunAdmission implements Admission {
 
   #renew(): void {
     for (const [tenant, runs] of this.#held)
-      this.#try(
-        this.#deps.places.renew(
-          tenant,
-          Array.from(runs.values(), ({ run }) => this.#counted(run)),
-        ),
+      this.#place(
+        tenant,
+        [...runs.values()].filter(({ placed }) => placed),
       )
+  }
+
+  #count(): void {
+    for (const tenant of this.#held.keys()) this.#try(this.#countNew(tenant))
+  }
+
+  /** Gives places to the runs that were at work before their tenant, or their customer, had a limit. */
+  async #countNew(tenant: TenantId): Promise<void> {
+    const limits = await this.#deps.limits.of(tenant)
+    if (limits.concurrent_runs === null && limits.customers === undefined) return
+    const runs = [...(this.#held.get(tenant)?.values() ?? [])].filter(({ run }) => limitsPlaces(limits, run))
+    const isNew = ({ run, placed }: Held) => !placed || placed.customer !== this.#counted(run).customer
+    this.#place(tenant, runs.filter(isNew))
+  }
+
+  #place(tenant: TenantId, runs: readonly Held[]): void {
+    if (runs.length === 0) return
+    for (const held of runs) held.placed = this.#counted(held.run)
+    const placed = runs.flatMap((held) => held.placed ?? [])
+    this.#try(this.#deps.places.renew(tenant, placed))
   }
 
   /** Names the customer only where its runs are limited. */

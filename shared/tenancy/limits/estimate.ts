@@ -2,7 +2,6 @@ import type { PricedProvider, PriceOf } from '../../agent/providers/port.ts'
 import { AppError } from '../../kernel/errors.ts'
 import type { ApiType } from '../../platform/api/api-type.ts'
 import type { Budgets } from './budgets.ts'
-import { USUAL_OUTPUT } from './meter.ts'
 import type { Payer, Standing } from './periods.ts'
 import { addSpent, NOTHING_SPENT, type Spent } from './port.ts'
 
@@ -17,6 +16,9 @@ export type PlannedCall = {
   inputTokens: number
   maxOutputTokens?: number | undefined
 }
+
+/** What an answer is taken for until the model has given a longer one, in tokens. */
+export const USUAL_OUTPUT = 1_000
 
 type Deps = {
   priceOf: PriceOf
@@ -55,11 +57,11 @@ function shownCall({ name, provider, model, inputTokens, maxOutputTokens }: Plan
 
 const usageOf = (input: number, output: number) => ({ input, cacheRead: 0, cacheWrite: 0, output })
 
-/** As much as the call would reserve. */
-function mostOf(
-  { provider, model, inputTokens, maxOutputTokens: output = USUAL_OUTPUT }: PlannedCall,
+/** As much as the call reserves. */
+export function mostOf(
+  { provider, model, inputTokens, maxOutputTokens: output = USUAL_OUTPUT }: Omit<PlannedCall, 'name'>,
   priceOf: PriceOf,
-) {
+): Spent {
   return { tokens: inputTokens + output, costUsd: priceOf(provider, model, usageOf(inputTokens, output)) ?? 0 }
 }
 

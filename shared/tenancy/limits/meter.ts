@@ -11,6 +11,7 @@ import type { ModelGate } from '../room/gate.ts'
 import type { Turn, TurnRefusal } from '../room/port.ts'
 import { capsOf, FREE_TURN, instanceScope, serverScope } from '../room/rooms.ts'
 import type { BudgetRefusal } from './budgets.ts'
+import { leastOf, mostOf, USUAL_OUTPUT } from './estimate.ts'
 import type { Payer } from './periods.ts'
 import { NOTHING_SPENT, type Spent } from './port.ts'
 import type { Reservation, Reservations } from './reservations.ts'
@@ -72,8 +73,6 @@ type MeterDeps = {
 
 type Account = Required<MeterDeps> & { tenant: TenantId }
 
-/** What an answer is taken for until the model has given a longer one, in tokens. */
-export const USUAL_OUTPUT = 1_000
 /** A long answer counts less with each shorter one that follows. */
 const FORGETS = 0.9
 
@@ -128,12 +127,10 @@ class Costs {
   }
 
   mostOf(request: ModelRequest): Spent {
-    const output = request.choices?.maxOutputTokens ?? Math.ceil(this.#usualOutput)
-    const usage = { input: tokensIn(request), cacheRead: 0, cacheWrite: 0, output }
-    return {
-      tokens: usage.input + output,
-      costUsd: this.#account.priceOf(this.#plain, request.model, usage) ?? 0,
-    }
+    const provider = this.#plain
+    const allowed = leastOf(provider.maxOutputTokens, request.choices?.maxOutputTokens)
+    const call = { provider, model: request.model, inputTokens: tokensIn(request) }
+    return mostOf({ ...call, maxOutputTokens: allowed ?? Math.ceil(this.#usualOutput) }, this.#account.priceOf)
   }
 
   spentOn({ model }: ModelRequest, usage: Usage | undefined): Spent {

@@ -42,7 +42,7 @@ export type PlaceLimits = { tenant: number | null; customer: number | null; weig
 /** `full` are the tenant's places, or the customer's; `behind`: there is room, but others wait. `runMs`: how long the tenant's runs take of late; 0 for unknown. */
 export type TakenPlace = { place: 'taken' | 'full' | 'customer_full' | 'behind'; waiting: number; runMs: number }
 
-/** A start that waits for a place, at the process that has its run. `since` is by the clock of the places. */
+/** A start that waits for a place, at the process that has its run. `since` is a time of the clock of whoever counts the places: Redis, or this process. */
 export type WaitingStart = Prioritised & { runId: string; process: string; since: number }
 
 /** All starts of a tenant that wait. */
@@ -116,7 +116,7 @@ export type HoldRequest = {
   known: Spent
   /** `Infinity` where there is no limit. */
   limit: Held
-  /** What the calls at work hold; with them the next call; and with both a reserve for later ones, which saves requests. */
+  /** Three sums, each with the one before: of the calls at work, of the next call, and of a reserve for later ones, which saves requests. */
   hold: { atWork: Held; next: Held; reserve: Held }
 }
 

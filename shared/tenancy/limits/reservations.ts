@@ -43,8 +43,8 @@ export class Reservations {
   }
 
   /**
-   * `most` is read where there is a budget. A call that is aborted while it waits is let go on, to end by itself. Without a promise where there is known to be no
-   * budget.
+   * Calls `most` only where the payer has a budget. A call that is aborted while it waits gets its reservation, and ends by itself. Returns no promise where there is
+   * known to be no budget.
    */
   reserve(payer: Payer, most: () => Spent, signal: AbortSignal): Reserved | Promise<Reserved> {
     const standings = this.#deps.budgets.standings(payer)

@@ -40,7 +40,7 @@ const MINUTE_MS = 60_000
 const BURST = 1 / 12
 /** The part of a minute that is kept for interactive calls, and becomes less in its last seconds where the room is whole again at its end. */
 const KEPT = 0.03
-/** Before a minute ends whose room then is whole again, the kept part shrinks for so long. */
+/** How long the kept part shrinks at the end of a minute, after which the room is whole again. */
 const SHRINKS_MS = 10_000
 /** Calls larger than this part of a limit are sent for the provider to judge. */
 const MOST = 0.9
@@ -126,7 +126,7 @@ function refill(pool: Pool, cap: number, now: number): void {
   if (before === 0) Object.assign(pool, { room: counted, pace: counted * BURST, wholeAt: 0 })
   pool.pace = Math.min(counted * BURST, pool.pace + pacePerMs(pool, now) * ms)
   if (pool.wholeAt === 0) pool.room = Math.min(counted, pool.room + (counted / MINUTE_MS) * ms)
-  else if (now >= pool.wholeAt) Object.assign(pool, { room: counted, wholeAt: 0 })
+  else if (now >= pool.wholeAt) Object.assign(pool, { room: counted, pace: Math.max(pool.pace, 1), wholeAt: 0 })
   pool.room = Math.min(counted, pool.room)
 }
 
@@ -146,15 +146,18 @@ const recent = ({ minute, used, usedBefore }: Pool, now: number): number =>
 
 type Told = { told: NonNullable<RoomRequest['told']>; at: number; cap: number; now: number }
 
-/** The provider has counted what it had got by then, so what was given since is left no more. */
+/** The provider has counted what it had got by then. A limit that is whole sooner or later than it grows in a minute is a window, of a minute at most. */
 function tell(pool: Pool, { told, at, cap, now }: Told): void {
   const limit = told.limits[at]
   if (!limit) return
-  const { resetMs = 0, left } = limit
+  const { left } = limit
   const perMs = limit.limit / MINUTE_MS
+  const refillMs = (limit.limit - left) / perMs
+  const resetMs = Math.min(limit.resetMs ?? 0, MINUTE_MS)
   const wholeAt = now + resetMs - told.ageMs
   const isSameEnd = pool.wholeAt > now && resetMs > 0 && Math.abs(wholeAt - pool.wholeAt) < 2_000
-  const isWindow = isSameEnd || resetMs > (1.5 * (limit.limit - left)) / perMs + 1_000
+  const isSooner = resetMs > 0 && resetMs < refillMs / 2 - 1_000
+  const isWindow = isSameEnd || isSooner || resetMs > 1.5 * refillMs + 1_000
   const since = pool.sent - (told.sent[at] ?? 0)
   const room = (isWindow ? left : Math.min(limit.limit, left + perMs * told.ageMs)) - since
   const isNew = pool.counted === 0

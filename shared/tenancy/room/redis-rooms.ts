@@ -52,16 +52,18 @@ const ASK: Script = {
     if before == 0 then p.room, p.pace, p.wholeAt = p.counted, p.counted * BURST, 0 end
     p.pace = math.min(p.counted * BURST, p.pace + paceOf(p) * ms)
     if p.wholeAt == 0 then p.room = p.room + p.counted / MINUTE * ms
-    elseif now >= p.wholeAt then p.room, p.wholeAt = p.counted, 0 end
+    elseif now >= p.wholeAt then p.room, p.pace, p.wholeAt = p.counted, math.max(p.pace, 1), 0 end
     p.room = math.min(p.counted, p.room)
   end
   local function tell(p, i)
     local limit = ask.told.limits[i]
     if type(limit) ~= 'table' then return end
-    local resetMs, perMs = limit.resetMs or 0, limit.limit / MINUTE
+    local resetMs, perMs = math.min(limit.resetMs or 0, MINUTE), limit.limit / MINUTE
+    local refillMs = (limit.limit - limit.left) / perMs
     local wholeAt = now + resetMs - ask.told.ageMs
     local isSameEnd = p.wholeAt > now and resetMs > 0 and math.abs(wholeAt - p.wholeAt) < 2000
-    local isWindow = isSameEnd or resetMs > 1.5 * (limit.limit - limit.left) / perMs + 1000
+    local isSooner = resetMs > 0 and resetMs < refillMs / 2 - 1000
+    local isWindow = isSameEnd or isSooner or resetMs > 1.5 * refillMs + 1000
     local left = isWindow and limit.left or math.min(limit.limit, limit.left + perMs * ask.told.ageMs)
     local left = left - (p.sent - ask.told.sent[i])
     local isNew = p.counted == 0

@@ -62,7 +62,7 @@ export interface UsageStore {
   add(tenant: TenantId, addition: UsageAddition): Promise<boolean>
   /** At most `limit` places with a start from `from` to `until`, both inclusive, in the order of time. */
   read(tenant: TenantId, range: UsageRange): Promise<{ start: string; rows: UsageRows }[]>
-  /** The tenants whose runs have ended on a day, by name. Days are known for two days. */
+  /** The tenants whose runs have ended on a day, by name. The record of a day is kept for two days. */
   tenants(day: string, range: TenantRange): Promise<TenantId[]>
 }
 

@@ -9,7 +9,7 @@ type Webhook = Pick<StoredWebhook, 'id' | 'updated_at'>
 const FAILURES_BEFORE_REST = 3
 /** The rests after the third failure, after the fourth and so on; the last one is repeated. */
 const RESTS_MS: readonly number[] = [60_000, 120_000, 240_000, 480_000, 600_000]
-/** Attempts of a process for one webhook. */
+/** How many attempts for one webhook a process makes at a time. */
 export const MAX_AT_RECEIVER = 4
 /** How long this process may not know that another one has seen a receiver fail or accept a message. */
 const KNOWN_FOR_MS = 2_000

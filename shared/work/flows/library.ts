@@ -143,7 +143,7 @@ export class FlowLibrary {
     const definition = version > head.version ? undefined : await this.definitionOf(tenant, { uid, version })
     if (!definition) throw notFound(`${name} has no version ${version}; GET /flows/${name}/revisions lists the newest`)
     if (publishes) await this.#assertCompiles(tenant, { name, definition })
-    // What is served goes on being served until the new version is.
+    // The published version is served until the new one is published.
     const save = { definition, uid, ...options, ...(publishes && { keeps_published: true as const }) }
     const saved = await this.#announced(tenant, 'saved', this.#save(tenant, name, save))
     return publishes ? this.#announced(tenant, 'published', this.#publish(tenant, saved)) : saved

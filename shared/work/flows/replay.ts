@@ -9,7 +9,7 @@ import type { Dispatch, DispatchOutput, TimelineEntry } from './port.ts'
 import { numbersBefore } from './transitions.ts'
 
 export type ReplayOptions = {
-  /** Without it all frames come at once. With it the original pauses are divided by it: 0.1 to 100. */
+  /** From 0.1 to 100: the pauses between the events are divided by it. Without it all frames come at once. */
   speed?: number | undefined
   /** Number of the last frame that the reader has. */
   after?: number | undefined

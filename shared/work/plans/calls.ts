@@ -8,6 +8,7 @@ import { eventsOf } from './events-of.ts'
 import { renderEvents, watchPlan } from './frames.ts'
 import { isEnded } from './plan-runs.ts'
 import type { PlanEvent, PlanQuery, PlanRecord, Plans } from './port.ts'
+import { isTooLate } from './states.ts'
 import { readOutputs } from './step-output.ts'
 import {
   type PlanRequest,
@@ -72,7 +73,10 @@ export class PlanCalls {
   }
 
   async list(tenant: TenantId, query: PlanQuery): Promise<{ plans: PlanSummary[]; next_cursor: string | null }> {
-    const { plans, next_cursor } = await this.#deps.plans.list(tenant, query)
+    const page = await this.#deps.plans.list(tenant, query)
+    const late = page.plans.filter((plan) => isTooLate(plan, this.#deps.now().getTime()))
+    await Promise.all(late.map(({ plan_id }) => this.#find(tenant, plan_id)))
+    const { plans, next_cursor } = late.length === 0 ? page : await this.#deps.plans.list(tenant, query)
     return { plans: plans.map(planSummary), next_cursor }
   }
 

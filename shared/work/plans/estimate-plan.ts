@@ -16,7 +16,7 @@ export type PlanEstimateDeps = {
   toolBox: ToolBox
   priceOf: PriceOf
   serverModels: readonly ServerModel[]
-  /** Left out, as the budgets: runtime configuration is disabled. */
+  /** Left out together with `budgets` where runtime configuration is disabled. */
   configs?: Pick<LiveConfigs, 'get'> | undefined
   budgets?: Pick<Budgets, 'standings' | 'exhausted'> | undefined
 }

@@ -16,7 +16,7 @@ export function planProblem(plan: Plan): PlanProblem | undefined {
   return first
 }
 
-/** Finds the problems of a plan's steps one by one (D7.2): of circles, which hide each other, the first. */
+/** Finds the problems of a plan's steps one by one (D7.2): only the first of several circles, since one circle hides the next. */
 export function* planProblems({ steps, parallel = false }: Plan): Generator<PlanProblem, void, undefined> {
   yield* countProblems(steps)
   yield* idProblems(steps)

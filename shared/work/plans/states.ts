@@ -29,6 +29,10 @@ export function limitOf({ created_at, started_at, timeout_secs, wait_secs, deadl
   return { atMs, code, error }
 }
 
+/** Whether the time of a plan was over before its turn has come (D54.7). */
+export const isTooLate = (plan: PlanHead, nowMs: number): boolean =>
+  plan.status === 'queued' && limitOf(plan).atMs <= nowMs
+
 /** Whether the executor of this epoch runs the plan. */
 export const isRunBy = ({ status, executor }: PlanRecord, epoch: number): boolean =>
   status === 'running' && executor === epoch

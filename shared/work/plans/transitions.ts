@@ -8,6 +8,7 @@ import {
   failStep,
   hasRunningStep,
   isRunBy,
+  isTooLate,
   limitOf,
   nextSteps,
   withSpent,
@@ -199,7 +200,7 @@ export const timedOut =
 export const expire =
   (at: string): PlanTransition =>
   (plan) =>
-    plan.status === 'queued' && limitOf(plan).atMs <= Date.parse(at) ? endLate(plan, at) : undefined
+    isTooLate(plan, Date.parse(at)) ? endLate(plan, at) : undefined
 
 function endLate(plan: PlanRecord, at: string): PlanRecord {
   const { code, error } = limitOf(plan)

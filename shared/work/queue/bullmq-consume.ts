@@ -4,8 +4,15 @@ import { linked } from '../../kernel/trace.ts'
 import type { RedisOptions } from '../../platform/config/redis-place.ts'
 import { type BullData, bullConnection, closeInTime, keyPrefixOf, repeatStrategy, tickTimeOf } from './bullmq-redis.ts'
 import { JobWorker, type JobWorkerOptions } from './bullmq-worker.ts'
-import { failedReason, HANDLER_FAILED } from './failed-reason.ts'
-import type { Consume, Job, JobConsumer, JobEnd, JobKind } from './port.ts'
+import {
+  type Consume,
+  failedReason,
+  HANDLER_FAILED,
+  type Job,
+  type JobConsumer,
+  type JobEnd,
+  type JobKind,
+} from './port.ts'
 import { tickId } from './schedule-times.ts'
 
 export type BullTimes = {
@@ -76,10 +83,11 @@ const workerOptions = (
   maxStalledCount: BULLMQ_MAX_STALLED,
 })
 
-const toJob = (kind: JobKind, { id = '', data: { tenant, name, trace } }: BullJob<BullData>): Job => ({
+const toJob = (kind: JobKind, { id = '', data: { tenant, name, reader, trace } }: BullJob<BullData>): Job => ({
   kind,
   tenant,
   id: name === undefined ? id : tickId(tenant, { name, at: tickTimeOf(id) }),
+  ...(reader && { reader }),
   ...(trace && { trace }),
 })
 

@@ -2,8 +2,18 @@ import { retryUntil } from '../../kernel/async/retry.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import { linked } from '../../kernel/trace.ts'
 import { FairOrder } from '../../platform/fairness/fair-order.ts'
-import { failedReason, HANDLER_FAILED } from './failed-reason.ts'
-import type { ConsumeOptions, FailedJob, Job, JobConsumer, JobCounts, JobHandler, JobStore, StoredJob } from './port.ts'
+import {
+  type ConsumeOptions,
+  type FailedJob,
+  failedReason,
+  HANDLER_FAILED,
+  type Job,
+  type JobConsumer,
+  type JobCounts,
+  type JobHandler,
+  type JobStore,
+  type StoredJob,
+} from './port.ts'
 import { type Slot, Slots } from './slots.ts'
 
 export type MemoryConsumerDeps = ConsumeOptions & {

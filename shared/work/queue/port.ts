@@ -1,12 +1,16 @@
+import type { RunReader } from '../../cluster/commands/runs.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { TraceLink } from '../../kernel/trace.ts'
 
 export const JOB_KINDS = ['flow', 'plan', 'schedule', 'batch'] as const
-/** The kinds of queued work. Each has a queue of its own. A job of kind `schedule` is one tick of a schedule, and one of kind `batch` some items of a batch. */
+/** The kinds of queued work. Each has a queue of its own. A job of kind `schedule` is one tick of a schedule, and one of kind `batch` some items of a batch, or a flow that has time until its deadline. */
 export type JobKind = (typeof JOB_KINDS)[number]
 
-/** A job holds ids only: everything else is in the store before the job is added. `id` is unique and has no colon. The queue sets `trace`. */
-export type Job = { kind: JobKind; tenant: TenantId; id: string; trace?: TraceLink }
+/**
+ * A job holds ids only: everything else is in the store before the job is added. `id` is unique and has no colon. `reader` waits for its run. The queue sets
+ * `trace`.
+ */
+export type Job = { kind: JobKind; tenant: TenantId; id: string; reader?: RunReader; trace?: TraceLink }
 
 /** `oldestWaitingMs` is the age of the job that has waited longest, 0 when none waits. `failed` counts those that are still listed. */
 export type JobCounts = { waiting: number; active: number; failed: number; oldestWaitingMs: number }
@@ -113,3 +117,11 @@ export interface JobStore {
   /** All jobs of a kind, oldest first. */
   list(kind: JobKind): Promise<StoredJob[]>
 }
+
+const MAX_CHARS = 200
+
+/** The reason that is listed for a job whose handler threw. The error itself may hold anything, and goes to the log only. */
+export const HANDLER_FAILED = 'the job failed: see the log'
+
+/** A reason as it is listed: one line of at most 200 characters. */
+export const failedReason = (reason: string): string => reason.replaceAll(/[\p{Cc}\s]+/gu, ' ').slice(0, MAX_CHARS)

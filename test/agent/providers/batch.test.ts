@@ -1,5 +1,6 @@
 // Tests providers/batch: the batch endpoints of vendors, and their answers in place of live ones.
 
+import { Readable } from 'node:stream'
 import { expect } from 'chai'
 import { createProvider } from '../../../services/wiring/models/create-provider.ts'
 import { createAiSdkProvider } from '../../../shared/agent/providers/ai-sdk/ai-sdk.ts'
@@ -9,11 +10,13 @@ import type { BatchCall } from '../../../shared/agent/providers/batch/port.ts'
 import { openVendorBatches } from '../../../shared/agent/providers/batch/vendors.ts'
 import { createHttpSend } from '../../../shared/agent/providers/chat/transport.ts'
 import { MODEL_LIMITS } from '../../../shared/agent/providers/limits.ts'
-import type { ModelPart, ModelRequest } from '../../../shared/agent/providers/port.ts'
+import type { ModelPart, ModelRequest, Send } from '../../../shared/agent/providers/port.ts'
 import { createPrices } from '../../../shared/agent/providers/prices.ts'
 import { LeftOut } from '../../../shared/agent/providers/unsupported-options.ts'
 import { eachOf } from '../../../shared/kernel/async/batch.ts'
+import { AppError } from '../../../shared/kernel/errors.ts'
 import { newTraceId } from '../../../shared/kernel/ids.ts'
+import type { ProviderType } from '../../../shared/kernel/provider-types.ts'
 import { type Answer, type ModelServer, startModelServer } from '../../support/model-server/model-server.ts'
 import { VendorBatchServer } from '../../support/vendor-batches.ts'
 
@@ -96,7 +99,8 @@ describe('the batches of vendors', () => {
         const calls = await rehearse(traceId, new Map())
         expect(calls.map(({ id }) => /^[0-9a-f]{32}-[0-9a-f]{8}-0$/.test(id))).to.deep.equal([true])
         const id = await batches().submit(calls, 'mark-1')
-        const answers = (await batches().read(id)) ?? expect.fail('it goes on')
+        const answers = await batches().read(id)
+        if (!(answers instanceof Map)) return expect.fail('it goes on')
         expect(await rehearse(traceId, answers)).to.deep.equal([])
         const parts = await partsOf({ traceId, answers })
         const finish = parts.at(-1)
@@ -127,16 +131,77 @@ describe('the batches of vendors', () => {
     })
 
     if (dialect) continue
-    it(`D55.6d: a batch of ${type} is found by its mark where the vendor keeps one, is read when it has ended, and leaves out what was cancelled`, async () => {
+    it(`D55.6d: a batch of ${type} is found by its mark, or by its calls when it has ended, is read then, and leaves out what was cancelled`, async () => {
       vendor.isHeld = true
       const calls = await rehearse(newTraceId(), new Map())
       const id = await batches().submit(calls, `mark-${type}`)
       vendor.isHeld = false
       expect(await batches().read(id)).to.equal(undefined)
-      expect(await batches().find(`mark-${type}`)).to.deep.equal(type === 'anthropic' ? 'unknown' : { id })
-      if (type !== 'anthropic') expect(await batches().find('another mark')).to.equal(undefined)
+      const sent = { mark: `mark-${type}`, calls: calls.map(({ id: call }) => call), at_ms: Date.now() }
+      const isNamedAtItsEnd = type === 'anthropic'
+      expect(await batches().find(sent)).to.deep.equal(isNamedAtItsEnd ? 'unsure' : { id })
       await batches().cancel(id)
+      expect(await batches().find(sent)).to.deep.equal({ id })
+      expect(await batches().find({ ...sent, mark: 'another', calls: ['another-0'] })).to.equal(undefined)
       expect(await batches().read(id)).to.deep.equal(new Map())
+      if (!isNamedAtItsEnd) return
+      for (const other of [{ calls: [...sent.calls, 'another-0'] }, { at_ms: sent.at_ms + 3_600_000 }])
+        expect(await batches().find({ ...sent, ...other }), 'another size, and another time').to.equal(undefined)
     })
   }
+
+  /** The endpoints of a vendor that answers as a test says, by method and path: with a text, or a status alone. */
+  const answering = (type: ProviderType, answers: Record<string, string | number>) => {
+    const sendTo: Send = async (url, { method }) => {
+      const answer = answers[`${method} ${new URL(url).pathname}`] ?? 404
+      const [status, words] = typeof answer === 'number' ? [answer, ''] : [200, answer]
+      return { status, headers: {}, body: Readable.from([Buffer.from(words)]) }
+    }
+    const access = { type, baseUrl: 'http://vendor.test/v1', apiKey: 'sk-1', headers: {}, send: sendTo }
+    return openVendorBatches(access) ?? expect.fail('no batches')
+  }
+  const line = (custom_id: string, status_code = 200) =>
+    JSON.stringify({ custom_id, response: { status_code, body: { of: custom_id } } })
+  const outcomeOf = (reading: Promise<unknown>) =>
+    reading.then(
+      (found) => (found instanceof Map ? [...found.keys()].toSorted() : found),
+      (cause: unknown) => (cause instanceof AppError ? cause.kind : 'failed'),
+    )
+
+  it('D55.6b: an answer that cannot be read, is there twice, or of no call of ours harms no other, and what is no end is none', async () => {
+    const lines = [line('b'), '{"custom_id": "c", "respon', '', '7', line('a'), line('a'), line('stranger')].join('\n')
+    const unanswered = JSON.stringify({ custom_id: 'd', response: null, error: { code: 'batch_expired' } })
+    const noRoom = { status: 'failed', errors: { data: [{ code: 'token_limit_exceeded' }] } }
+    for (const [batch, files, outcome] of [
+      [{ status: 'completed', output_file_id: 'o' }, { o: `${lines}\n` }, ['a', 'b', 'stranger']],
+      [{ status: 'completed', output_file_id: 'o' }, { o: `${line('a')}\n${line('b').slice(0, -9)}` }, 'failed'],
+      [{ status: 'completed', output_file_id: 'o' }, {}, 'not_found'],
+      [{ status: 'completed', output_file_id: 'o' }, { o: 429 }, 'rate_limit'],
+      [{ status: 'expired', output_file_id: 'o', error_file_id: 'e' }, { o: line('a'), e: unanswered }, ['a']],
+      [{ status: 'failed', errors: { data: [{ code: 'invalid_json_line' }] } }, {}, []],
+      [noRoom, {}, 'refused'],
+      [{ status: 'in_progress' }, {}, undefined],
+      [{ status: 'a state of tomorrow' }, {}, undefined],
+      [{}, {}, undefined],
+    ] as const) {
+      const contents = Object.entries(files).map(([name, content]) => [`GET /v1/files/${name}/content`, content])
+      const vendorOf = answering('openai', {
+        'GET /v1/batches/1': JSON.stringify(batch),
+        ...Object.fromEntries(contents),
+      })
+      expect(await outcomeOf(vendorOf.read('1')), JSON.stringify([batch, files])).to.deep.equal(outcome)
+    }
+    for (const [status, kind] of [
+      [500, 'unavailable'],
+      [429, 'rate_limit'],
+      [404, 'not_found'],
+      [401, 'upstream'],
+    ] as const)
+      for (const [type, path] of [
+        ['openai', '/v1/files'],
+        ['anthropic', '/v1/messages/batches'],
+      ] as const)
+        expect(await outcomeOf(answering(type, { [`POST ${path}`]: status }).submit([], 'mark'))).to.equal(kind)
+    expect(await outcomeOf(answering('google', { 'GET /v1/batches/1': '{}' }).read('batches/1'))).to.equal(undefined)
+  })
 })

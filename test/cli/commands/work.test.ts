@@ -119,6 +119,27 @@ describe('ae flows, plans, schedules, dispatches, usage, config and api', functi
       .and.not.include('third')
   })
 
+  it('a batch runs a flow for each line of a file; its results go to a new file or stdout, and its id lists, follows and ends it', async () => {
+    await write('in.jsonl', '{"input":{"text":"two"}}\n{"custom_id":"b","input":{"text":7}}\n')
+    const batch = (...more: string[]) => run('flows', 'batch', 'invoice-total', 'in.jsonl', '-i', 'main', ...more)
+    const { code, out, err } = await batch('--out', 'out.jsonl')
+    expect([code, out], err).to.deep.equal([1, ''])
+    expect(err).to.match(/done: 2 of 2, 1 not ok, \$/)
+    const id = (await batch('--detach')).out.trim()
+    const attached = await run('attach', id)
+    const namesIn = (lines: string) =>
+      lines
+        .trim()
+        .split('\n')
+        .map((line) => (JSON.parse(line) as { custom_id: string }).custom_id)
+    for (const lines of [attached.out, await readFile(join(at.home, 'out.jsonl'), 'utf8')])
+      expect(namesIn(lines)).to.deep.equal(['1', 'b'])
+    expect((await run('flows', 'results', id.slice(0, 30), '--out', 'out.jsonl')).err).to.include('out.jsonl is there')
+    const [row] = (await run('flows', 'batches', '--flow', 'invoice-total')).out.split('\n').slice(1)
+    expect(row).to.match(new RegExp(`^${id} +invoice-total +done +2 of 2, 1 not ok `))
+    expect((await run('cancel', id)).err).to.include('there is nothing to cancel')
+  })
+
   it('a flow runs, is evaluated, rolled back and printed as push takes it; its history is listed and replayed', async () => {
     const first = await at.ae.run(['flows', 'run', 'invoice-total', '-i', 'main', '-d', '@-'], {
       input: '{"text":"two"}',

@@ -408,4 +408,25 @@ describe('session router: calling the owner', () => {
     expect(result).to.equal('answer')
     expect(called).to.deep.equal([1, 1, 2])
   })
+
+  it('an owner that is alive and does not answer is called once more; one that is not alive, or whose claim is gone, is not', async () => {
+    const silent = async (set: ReturnType<typeof setUp>, onCall = () => {}) => {
+      const called: number[] = []
+      const call = async ({ epoch }: Claim) => {
+        called.push(epoch)
+        onCall()
+        throw unavailable('worker_silent')
+      }
+      expect(await failureOf(set.router.callOwner(SESSION, call))).to.include({ code: 'worker_silent' })
+      return called
+    }
+    expect(await silent(setUp({ owner: 1 }))).to.deep.equal([1, 1])
+    expect(await silent(setUp({ owner: 9, isMember: async () => true }))).to.deep.equal([9])
+    const gone = setUp({ owner: 1 })
+    expect(await silent(gone, () => gone.claims.delete(ID))).to.deep.equal([1])
+
+    let calls = 0
+    const busy = async () => (++calls === 1 ? Promise.reject(unavailable('worker_silent')) : 'answer')
+    expect(await setUp({ owner: 1 }).router.callOwner(SESSION, busy)).to.equal('answer')
+  })
 })

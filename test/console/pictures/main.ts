@@ -35,6 +35,7 @@ const shotsOf = ({ runId, failedId, planId, askId }: Awaited<ReturnType<typeof t
   ['flows', '/flows', 'table'],
   ['flow-edit', '/flows/triage/edit', '[aria-label="Rendered prompts"] pre'],
   ['flow-run', '/flows/triage/run', '.page-head'],
+  ['flow-batches', '/flows/triage/batches', 'table'],
   ['flow-history', '/flows/triage/history', '[aria-label="Changes"]'],
   ['plans', '/plans', 'table'],
   ['plan', `/plans/${planId}`, '.waves .node'],

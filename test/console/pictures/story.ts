@@ -7,6 +7,7 @@ import { durationClass } from '../../../shared/tenancy/usage/durations.ts'
 import type { Received } from '../../support/model-server/received.ts'
 import type { Answer } from '../../support/model-server/script.ts'
 import type { Product } from '../../support/product.ts'
+import { until } from '../../support/until.ts'
 
 const NOTES = `# Release 2.4
 
@@ -93,6 +94,11 @@ async function tellWork({ call, stream }: Pick<Product, 'call' | 'stream'>): Pro
   await call('POST', '/flows/triage/publish')
   for (const message of ['The export has been broken since this morning.', 'Can we pay by invoice?'])
     await call('POST', '/flows/triage/run', { input: { message }, provider_instance: 'demo', model: 'demo' })
+  const items = Array.from({ length: 40 }, (_, n) => ({ input: { message: n % 20 === 7 ? n : `Message ${n}` } }))
+  const batch = await call('POST', '/flows/triage/batch', { items, provider_instance: 'demo' })
+  const { batch_id } = batch.body as { batch_id: string }
+  const ended = async () => ((await call('GET', `/batches/${batch_id}`)).body as { ended_at: string | null }).ended_at
+  await until(ended, { what: 'the batch to end' })
   await call('PUT', '/flows/triage?keep_published=true', {
     ...draft,
     system_prompt_template: 'Choose the team, then the urgency.',

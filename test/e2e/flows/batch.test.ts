@@ -32,7 +32,7 @@ inBothForms('batches of a flow', (startProduct, form) => {
     const { status, text } = await bench.call('GET', `/batches/${id}/results`)
     expect(status, text).to.equal(200)
     return text
-      .split('\n')
+      .split(/[\n\u2028]/) // As some clients do.
       .slice(0, -1)
       .map((line) => JSON.parse(line) as Result)
   }
@@ -48,7 +48,7 @@ inBothForms('batches of a flow', (startProduct, form) => {
     const name = await bench.publish(DEFINITION)
     const items = [
       { input: { text: 'one' } },
-      { custom_id: 'second', input: { text: 2 } },
+      { custom_id: 'second\u2028', input: { text: 2 } },
       { input: { text: 'wrong' } },
     ]
     const request = { items, provider_instance: 'main', model: 'm-1' }
@@ -68,11 +68,22 @@ inBothForms('batches of a flow', (startProduct, form) => {
     const results = await resultsOf(id)
     expect(results.map(({ custom_id, status: each }) => [custom_id, each])).to.deep.equal([
       ['1', 'ok'],
-      ['second', 'rejected'],
+      ['second\u2028', 'rejected'],
       ['3', 'invalid_output'],
     ])
     expect(results[0]?.output).to.deep.equal(JSON.parse(GOOD))
     expect(results[2]?.problems).not.to.be.empty
+    const pages: object[] = []
+    for (let after: number | null = 0; after !== null; ) {
+      const path = `/batches/${id}/results?after=${after}&limit=2`
+      const page = bodyOf(await bench.call('GET', path, undefined, { accept: 'application/json' }))
+      pages.push(page as object)
+      after = (page as { next_after: number | null }).next_after
+    }
+    expect(pages).to.deep.equal([
+      { results: results.slice(0, 2), next_after: 2 },
+      { results: results.slice(2), next_after: null },
+    ])
     expect(usage.input_tokens)
       .to.equal(results.reduce((sum, each) => sum + each.input_tokens, 0))
       .and.to.be.above(0)
@@ -88,7 +99,7 @@ inBothForms('batches of a flow', (startProduct, form) => {
     const lines = [lineOf('a', 'x'), '', lineOf('b')]
     const byLines = (await (await sendLines(name, lines)).json()) as Batch
     const sent = new FormData()
-    sent.set('file', new Blob([lines.join('\r\n')]), 'inputs.jsonl')
+    sent.set('file', new Blob(['\ufeff', lines.join('\r\n')]), 'inputs.jsonl')
     const { file_id } = bodyOf(await bench.call('POST', '/files', sent), 201) as { file_id: string }
     const byFile = await bench.call('POST', `/flows/${name}/batch`, {
       file_id,
@@ -106,6 +117,10 @@ inBothForms('batches of a flow', (startProduct, form) => {
     expect(batches.map(({ batch_id }) => batch_id)).to.include.members([id, byLines.batch_id])
 
     const acme = await issuer.headersOf('acme')
+    const ofOthers = await bench.call('POST', `/flows/${name}/batch`, { file_id, provider_instance: 'main' }, acme)
+    expect([ofOthers.status, ofOthers.text]).to.satisfy(
+      ([status, text]: [number, string]) => status === 404 && /file/.test(text),
+    )
     for (const path of [`/batches/${id}`, `/batches/${id}/results`])
       expect((await bench.call('GET', path, undefined, acme)).status).to.equal(404)
     expect((await bench.call('POST', `/batches/${id}/cancel`, undefined, acme)).status).to.equal(404)
@@ -120,7 +135,11 @@ inBothForms('batches of a flow', (startProduct, form) => {
     for (const [lines, words] of [
       [[lineOf('a'), '{"input": {}'], 'line 2'],
       [[lineOf('a'), '', `${lineOf('b')},${lineOf('c')}`], 'line 3'],
-      [['[]'], '/items/0'],
+      [[`${lineOf('a')},${lineOf('b')}`, '{"input": {"a": [{}', '{}]}}'], 'line 1'],
+      [['[]'], 'line 1'],
+      [Array(10_001).fill(lineOf('a')), '/items'],
+      [[lineOf('a', 'x'.repeat(10_000))], '/items/0/custom_id'],
+      [['{"custom_id": "a\\u0000", "input": {}}'], '/items/0/custom_id'],
       [['{"input": "text"}'], '/items/0/input'],
       [[], '/items'],
     ] as const) {
@@ -133,7 +152,6 @@ inBothForms('batches of a flow', (startProduct, form) => {
     for (const [request, status] of [
       [{ items, provider_instance: 'nobody', model: 'm' }, 400],
       [{ items: [], provider_instance: 'main', model: 'm' }, 400],
-      [{ items: Array(10_001).fill(items[0]), provider_instance: 'main', model: 'm' }, 400],
       [{ items, file_id: `file_${'0'.repeat(32)}`, provider_instance: 'main', model: 'm' }, 400],
       [{ file_id: `file_${'0'.repeat(32)}`, provider_instance: 'main', model: 'm' }, 404],
     ] as const)
@@ -211,6 +229,45 @@ inBothForms('batches of a flow', (startProduct, form) => {
     expect((await get(batch_id)).item_counts.ok).to.equal(20)
     bodyOf(await bench.call('PUT', '/config/limits', {}))
     events.leave()
+  })
+
+  it('D54.8: a flow and a run with a deadline are answered at once, wait for a place, say until when they have time, and end by then', async () => {
+    bench.main.otherwise(() => GOOD)
+    bench.product.model.otherwise(() => ({ hangBeforeHeaders: true }))
+    const name = await bench.publish(DEFINITION)
+    bodyOf(await bench.call('PUT', '/config/limits', { concurrent_runs: 1 }))
+    const start = async (path: string, body: object) => {
+      const headers = { accept: 'application/json' }
+      return bodyOf(await bench.call('POST', path, body, headers), 202) as { run_id: string; trace_id: string }
+    }
+    const read = async (id: string) => bodyOf(await bench.call('GET', `/runs/${id}`)) as ApiType<'Run'>
+    const ended = async ({ run_id: id }: { run_id: string }) => {
+      const run = await until(async () => (await read(id)).ended_at !== null && read(id), { what: `${id} to end` })
+      return run as ApiType<'Run'>
+    }
+    const run = { prompt: 'hi', background: true, deadline_hours: 0.001 }
+    const hanging = await start('/agent/run', { ...run, deadline_hours: 0.0015 })
+    await until(() => bench.product.model.openRequests() === 1, { what: 'the run to be at work' })
+    const flow = `/flows/${name}/run`
+    const request = { input: { text: 'a' }, provider_instance: 'main', model: 'm-1' }
+    const late = await start('/agent/run', run)
+    const waiting = await start(flow, { ...request, deadline_hours: 24 })
+    const { status, deadline_at = '' } = await read(waiting.run_id)
+    expect(status).to.equal('waiting')
+    expect(Date.parse(deadline_at) - Date.now()).to.be.within(86_000_000, 86_400_000)
+    const ends = await Promise.all([hanging, late, waiting].map(ended))
+    expect(ends.map(({ code }) => code)).to.deep.equal(['timeout', 'timeout', 'ok'])
+    expect(ends.map((end) => end.deadline_at)).not.to.include(undefined)
+    expect(bench.product.model.requests).to.have.length(1)
+    const { body } = await bench.call('GET', `/dispatches/${waiting.trace_id}`)
+    expect(body).to.deep.include({ kind: 'run', status: 'ok', output: JSON.parse(GOOD), deadline_at })
+    for (const [path, wrong] of [
+      ['/agent/run', { ...run, background: false }],
+      [flow, { ...request, deadline_hours: 1, wait_secs: 5 }],
+      [flow, { ...request, deadline_hours: 200 }],
+    ] as const)
+      expect((await bench.call('POST', path, wrong)).status, path).to.equal(400)
+    bodyOf(await bench.call('PUT', '/config/limits', {}))
   })
 
   it('D55: are cancelled while they are at work', async () => {

@@ -3,7 +3,7 @@ import { MetricsRegistry } from '../../../services/ops/registry.ts'
 import { AppError } from '../../../shared/kernel/errors.ts'
 import { createLog } from '../../../shared/kernel/log.ts'
 import { DEFAULT_TENANT as TENANT } from '../../../shared/kernel/tenant.ts'
-import { RunAdmission, type Start } from '../../../shared/tenancy/limits/admission.ts'
+import { RunAdmission, type Start, startOf } from '../../../shared/tenancy/limits/admission.ts'
 import type { BudgetRefusal } from '../../../shared/tenancy/limits/budgets.ts'
 import { MemoryRunPlaces } from '../../../shared/tenancy/limits/memory-places.ts'
 import { type RunPlaces } from '../../../shared/tenancy/limits/port.ts'
@@ -47,14 +47,16 @@ describe('the admission of runs', () => {
       },
       release: (...args) => unlessAway(() => memory.release(...args)),
     }
-    admission = new RunAdmission({
+    admission = open(5)
+  })
+  const open = (renewEveryMs: number) =>
+    new RunAdmission({
       limits: { of: () => limits, peek: () => (limits instanceof Promise ? undefined : limits) },
       budgets: { refusal: async () => refusal },
       ...{ places, metrics },
       log: createLog({ level: 'debug', write: (line) => lines.push(line) }),
-      renewEveryMs: 5,
+      renewEveryMs,
     })
-  })
   afterEach(() => admission.close())
 
   const renewals = (count: number) => until(() => renewed.length >= count, { what: `${count} renewals` })
@@ -105,12 +107,31 @@ describe('the admission of runs', () => {
   it('a tenant without limits of runs and budgets is not asked for, and one whose limits are not known yet waits for them', async () => {
     limits = { ...NO_LIMITS, requests_per_minute: 1 }
     expect(admission.admit(run('a'))).to.equal(undefined)
-    admission.hold(run('a'), NEVER)
     expect(renewed).to.deep.equal([])
     limits = Promise.resolve({ ...NO_LIMITS, concurrent_runs: 1 })
     expect([await errorOf('a'), (await errorOf('b'))?.kind]).to.deep.equal([undefined, 'rate_limit'])
     admission.hold(run('b'), NEVER)
     expect(renewed).to.deep.equal([['b']])
+  })
+
+  it('runs at work count as soon as their tenant has a limit, and then their customer', async () => {
+    admission.close()
+    admission = open(60_000)
+    limits = NO_LIMITS
+    const first = { ...run('first'), customer: 'c' }
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>()
+    admission.hold(first, ended)
+    limits = { ...NO_LIMITS, concurrent_runs: 2 }
+    await until(async () => (await places.count(TENANT)) === 1, { what: 'the run to count' })
+    limits = { ...limits, customers: { default: { concurrent_runs: 1 } } } as Limits
+    const isRefused = async () => {
+      const taken = await places.take({ ...run('second'), customer: 'c' }, { tenant: 2, customer: 1 })
+      await places.release({ ...run('second'), customer: 'c' })
+      return taken.place === 'customer_full'
+    }
+    await until(isRefused, { what: 'the run to count among those of its customer' })
+    end()
+    await until(async () => (await places.count(TENANT)) === 0, { what: 'the place to be given back' })
   })
 
   it('a run of a tenant whose limits cannot be read is refused, and one that goes on holds its place', async () => {
@@ -235,6 +256,21 @@ describe('the admission of runs', () => {
     const wait = admission.waitOn({ ...run('other'), waitSecs: 9 }, since)
     expect(wait && (await standingOf(wait))?.place).to.equal(1)
     wait?.leave()
+  })
+
+  it('D54.8: a start with a deadline comes behind the others, and waits past it, unless it says otherwise', () => {
+    const unhurried = { prompt: 'a', background: true, deadline_hours: 2 }
+    expect(startOf(run('r'), unhurried))
+      .to.include({ priority: 'batch' })
+      .and.property('waitSecs')
+      .to.be.above(7_200)
+    const own = { priority: 'normal', wait_secs: 5 } as const
+    expect(startOf(run('r'), { ...unhurried, ...own })).to.include({ priority: 'normal', waitSecs: 5 })
+    const others = [{ prompt: 'a', background: true }, { prompt: 'a' }].map((request) => startOf(run('r'), request))
+    expect(others.map(({ priority, waitSecs }) => [priority, waitSecs])).to.deep.equal([
+      ['normal', undefined],
+      ['interactive', undefined],
+    ])
   })
 
   it('above 1,000 starts of a tenant none waits', async () => {

@@ -92,12 +92,14 @@ describe('a metered provider', () => {
     expect(spent).to.deep.equal([{ tenant: TENANT, tokens: 100, costUsd: 0.5 }])
   })
 
-  it('a call reserves its input as estimated, and the longest answer of late, or what the run allows', async () => {
+  it('a call reserves its input as estimated, and the longest answer of late, or what its instance and the run allow', async () => {
     const provider = metered([FINISH])
     await read(provider)
     expect(reserved).to.deep.equal({ tokens: 1_011, costUsd: 0.5 })
     for await (const part of provider.stream({ ...REQUEST, choices: { maxOutputTokens: 7 } }, SIGNAL)) void part
     expect(reserved?.tokens).to.equal(18)
+    await read(meter.provider(TENANT, { ...answering([FINISH]), maxOutputTokens: 9_000 }))
+    expect(reserved?.tokens).to.equal(9_011)
   })
 
   it('D54.7: a call waits for its turn until the deadline of its caller', async () => {

@@ -1,3 +1,5 @@
+// Tests gate.ts, door.ts and allowance.ts: calls at one gate, whose rooms are in memory.
+
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { PRIORITIES, type Priority } from '../../../shared/agent/providers/port.ts'

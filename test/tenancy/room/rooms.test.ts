@@ -7,6 +7,7 @@ import type { Amount, RoomAnswer, RoomRequest, Rooms } from '../../../shared/ten
 import { createRedisRooms } from '../../../shared/tenancy/room/redis-rooms.ts'
 import { capsOf, MemoryRooms, NO_CAPS } from '../../../shared/tenancy/room/rooms.ts'
 import { useRedis } from '../../support/redis.ts'
+import { until } from '../../support/until.ts'
 
 const ASK: RoomRequest = {
   ...{ process: 'p1', isFirst: false, next: [100, 1], want: [1_000, 10], caps: NO_CAPS, spent: [0, 0] },
@@ -117,6 +118,23 @@ describe('the room at a model', () => {
         await ask({ ...TELL, told: told(6_000, 250, 9_000) })
         expect((await ask({ next, want: next })).retryMs).to.equal(0)
         expect((await ask({ next, want: next })).retryMs).to.be.within(1, 9_000)
+      })
+
+      it('is whole again when the provider says so, which may be sooner than after a minute, also for those that are paced', async () => {
+        const { ask } = room()
+        const next: Amount = [1_500, 1]
+        await ask({ ...TELL, told: told(6_000, 6_000, 0) })
+        await ask({ isFirst: true, next, want: next })
+        await ask({ ...TELL, told: told(6_000, 0, 600) })
+        const asked = () => ask({ next, want: next })
+        expect((await asked()).retryMs).to.be.greaterThan(0)
+        await until(async () => (await asked()).retryMs === 0, { what: 'the room to be whole', withinMs: 6_000 })
+      })
+
+      it('is asked for again after a minute where the provider says that it is whole in days', async () => {
+        const { ask } = room()
+        await ask({ ...TELL, told: told(6_000, 5_000, 1_000_000_000) })
+        expect((await ask({ isFirst: true, next: [5_300, 1] })).retryMs).to.be.within(1, 60_000)
       })
 
       it('is closed after a refusal for as long as the provider says, for every process', async () => {

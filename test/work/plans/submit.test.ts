@@ -90,6 +90,18 @@ describe('the submission of plans', () => {
       expect(await plans.get(TENANT, plan.id)).to.include({ status: 'failed' })
     })
 
+    it('D54.7: a list has a plan that has not begun in time as failed, in the pages of either status, too', async () => {
+      const { calls, plans } = open()
+      const { plan } = await calls.submit(TENANT, { ...CHAIN, wait_secs: 5 }, CALL)
+      const created_at = new Date(Date.parse(AT) - 5_000).toISOString()
+      await plans.change(TENANT, plan.id, (stored) => ({ ...stored, created_at }))
+      const listed = async (status?: 'queued' | 'failed') => {
+        const { plans: page } = await calls.list(TENANT, { status, limit: 20 })
+        return page.find(({ id }) => id === plan.id)?.status
+      }
+      expect([await listed('queued'), await listed('failed')]).to.deep.equal([undefined, 'failed'])
+    })
+
     it('accepts a plan that the queue cannot take at the moment: it is stored', async () => {
       const process = open()
       process.isQueueAway = true

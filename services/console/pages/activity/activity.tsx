@@ -1,5 +1,5 @@
-import type { PageProps } from '../../base/page-props.ts'
-import { hrefOf, setFilters } from '../../base/router.ts'
+import './activity.css'
+import { hrefOf, type PageProps, setFilters } from '../../base/router.ts'
 import { CopyAs } from '../../parts/copy-as.tsx'
 import { Loaded } from '../../parts/loading.tsx'
 import { More } from '../../parts/more.tsx'
@@ -11,7 +11,6 @@ import { queryOf } from './list/filters.ts'
 import { type LiveRuns, useLiveRuns } from './list/live-runs.ts'
 import { ColumnsMenu, ViewsMenu } from './list/views-menu.tsx'
 import { RunTable } from './run-table.tsx'
-import './activity.css'
 
 /** All runs, with their filters. */
 export function Activity({ query }: PageProps) {

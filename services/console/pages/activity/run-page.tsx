@@ -1,3 +1,4 @@
+import './activity.css'
 import type { ComponentChildren } from 'preact'
 import type { RunEvent, Schema, TenantEvent } from '../../../../shared/client/api.ts'
 import { may } from '../../api/caller.ts'
@@ -6,8 +7,7 @@ import { useList } from '../../api/list.ts'
 import { useResource } from '../../api/resource.ts'
 import { tell, tellFailure } from '../../base/announce.ts'
 import { money, short, shortId } from '../../base/format.ts'
-import type { PageProps } from '../../base/page-props.ts'
-import { hrefOf } from '../../base/router.ts'
+import { hrefOf, type PageProps } from '../../base/router.ts'
 import { CopyAs } from '../../parts/copy-as.tsx'
 import { Line } from '../../parts/foreign.tsx'
 import { Icon } from '../../parts/icon.tsx'
@@ -22,7 +22,6 @@ import { RunCause } from './run-cause.tsx'
 import { RunFiles } from './run-files.tsx'
 import { RunStory } from './run-story.tsx'
 import { Waterfall } from './waterfall.tsx'
-import './activity.css'
 
 const Compare = lazy(() => import('./compare.tsx').then((loaded) => loaded.Compare))
 

@@ -1,5 +1,6 @@
+import './approvals.css'
 import { askForNotices, noticePermission } from '../../api/notices.ts'
-import type { PageProps } from '../../base/page-props.ts'
+import type { PageProps } from '../../base/router.ts'
 import { CopyAs } from '../../parts/copy-as.tsx'
 import { PageHead } from '../../parts/page-head.tsx'
 import { Tabs } from '../../parts/tabs.tsx'
@@ -7,7 +8,6 @@ import { ClientCalls } from './client-calls.tsx'
 import { DecidedList } from './decided-list.tsx'
 import { Inbox } from './inbox.tsx'
 import { RememberedList } from './remembered-list.tsx'
-import './approvals.css'
 
 const TABS = [
   { id: '', label: 'Waiting' },

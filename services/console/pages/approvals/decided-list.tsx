@@ -6,7 +6,7 @@ import { Loaded } from '../../parts/loading.tsx'
 import { More } from '../../parts/more.tsx'
 import { Empty } from '../../parts/notice.tsx'
 import { Ago } from '../../parts/time.tsx'
-import { DecisionBadge } from './decision-badge.tsx'
+import { DecisionBadge } from './outcome.tsx'
 
 /** The decisions, each with its time and its author. */
 export function DecidedList() {

@@ -8,10 +8,10 @@ import { type Decided, findRequest, given, isDecided, sentenceOf } from '../../p
 import { Line, Lines } from '../../parts/foreign.tsx'
 import { Failure } from '../../parts/loading.tsx'
 import { Empty } from '../../parts/notice.tsx'
+import { StateBadge } from '../../parts/state-badge.tsx'
 import { Ago } from '../../parts/time.tsx'
 import { AskContext } from './ask-context.tsx'
 import { Batch } from './batch.tsx'
-import { DecisionBadge } from './decision-badge.tsx'
 
 /** Shows the request that a link names when the list does not have it: it was decided, or too many wait to be listed. */
 export function Outcome({ id }: { id: string }) {
@@ -74,3 +74,9 @@ function Next({ isOwn }: { isOwn: boolean }) {
     </a>
   )
 }
+
+export const DecisionBadge = ({ decided: { allow, how } }: { decided: Decided }) => (
+  <StateBadge
+    state={how === 'timeout' ? 'expired' : how === 'cancelled' ? 'withdrawn' : allow ? 'allowed' : 'denied'}
+  />
+)

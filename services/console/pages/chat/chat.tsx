@@ -1,8 +1,8 @@
-import type { PageProps } from '../../base/page-props.ts'
+import './chat.css'
+import type { PageProps } from '../../base/router.ts'
 import { lazy } from '../../parts/lazy.tsx'
 import { ConversationView } from './view/conversation-view.tsx'
 import { SessionList } from './view/session-list.tsx'
-import './chat.css'
 
 const NewChat = lazy(() => import('./view/new-chat.tsx').then((loaded) => loaded.NewChat))
 

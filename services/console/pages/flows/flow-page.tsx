@@ -24,10 +24,14 @@ const VIEWS: Readonly<Record<View, { label: string; part: string; method?: strin
   edit: { label: 'Edit', part: '', isFor: ({ built_in }) => !built_in },
   run: { label: 'Run', part: '/run', method: 'POST', isFor: () => may('run') },
   runs: { label: 'Runs', part: '', isFor: () => has('dispatches') },
+  batches: { label: 'Batches', part: '', isFor: () => has('config') },
   evaluate: { label: 'Evaluate', part: '/evaluations', isFor: ({ built_in }) => !built_in && has('dispatches') },
   history: { label: 'History', part: '/revisions', isFor: ({ built_in }) => !built_in },
   memory: { label: 'Memory', part: '/memory', isFor: () => true },
 }
+
+/** Views that show their requests themselves, or have none of a flow. */
+const VIEWS_WITH_OWN = ['run', 'runs', 'batches'] as const
 
 type FlowPageProps = { name: string; view: string | undefined; query: URLSearchParams }
 
@@ -58,14 +62,14 @@ function Views({ flow, view, query, onChange }: ViewsProps) {
         tabs={offered.map((id) => ({ id, label: VIEWS[id].label }))}
         current={current ?? ''}
       >
-        {request && current !== 'run' && current !== 'runs' && <CopyAs {...request} />}
+        {request && VIEWS_WITH_OWN.every((id) => id !== current) && <CopyAs {...request} />}
       </Tabs>
       {current === undefined && (
         <Empty title="There is no such view">This flow is built in, or your token may not be used for it.</Empty>
       )}
       {current === 'edit' && <EditView flow={flow} onChange={onChange} />}
       {current === 'run' && <RunView flow={flow} query={query} onChange={onChange} />}
-      {current === 'runs' && <RunsView flow={flow} />}
+      {(current === 'runs' || current === 'batches') && <RunsView flow={flow} view={current} />}
       {current === 'evaluate' && <EvaluateView flow={flow} onChange={onChange} />}
       {current === 'history' && <HistoryView flow={flow} query={query} onChange={onChange} />}
       {current === 'memory' && <MemoryView flow={flow} query={query} />}

@@ -6,7 +6,7 @@ export type ListedFlow = Schema<'ListedFlow'>
 export type Definition = Schema<'FlowDefinition'>
 export type Revision = Schema<'FlowRevisionList'>['revisions'][number]
 
-export type View = 'edit' | 'run' | 'runs' | 'evaluate' | 'history' | 'memory'
+export type View = 'edit' | 'run' | 'runs' | 'batches' | 'evaluate' | 'history' | 'memory'
 
 /** The path of a flow in the API, and of its parts. */
 export const flowPath = (name: string, part = ''): string => `/flows/${encodeURIComponent(name)}${part}`

@@ -1,8 +1,8 @@
-import type { PageProps } from '../../base/page-props.ts'
+import './flows.css'
+import type { PageProps } from '../../base/router.ts'
 import { FlowPage } from './flow-page.tsx'
 import { FlowList } from './list/flow-list.tsx'
 import { NewFlow } from './new-flow.tsx'
-import './flows.css'
 
 /** JSON in, JSON out that fits a schema: the list of the flows, a new one, and one of them with all that concerns it. */
 export function Flows({ params, query }: PageProps) {

@@ -1,6 +1,6 @@
+import './plans.css'
 import { may } from '../../api/caller.ts'
-import type { PageProps } from '../../base/page-props.ts'
-import { hrefOf } from '../../base/router.ts'
+import { hrefOf, type PageProps } from '../../base/router.ts'
 import { CopyAs } from '../../parts/copy-as.tsx'
 import { lazy } from '../../parts/lazy.tsx'
 import { PageHead } from '../../parts/page-head.tsx'
@@ -8,7 +8,6 @@ import { Tabs } from '../../parts/tabs.tsx'
 import { PlanList } from './plan-list.tsx'
 import { PlanPage } from './plan-page.tsx'
 import { Schedules } from './schedules.tsx'
-import './plans.css'
 
 /** It brings the editor. */
 const NewPlan = lazy(() => import('./new-plan.tsx').then((loaded) => loaded.NewPlan))

@@ -1,5 +1,6 @@
+import './settings.css'
 import { has, may } from '../../api/caller.ts'
-import type { PageProps } from '../../base/page-props.ts'
+import type { PageProps } from '../../base/router.ts'
 import { CopyAs } from '../../parts/copy-as.tsx'
 import { Empty } from '../../parts/notice.tsx'
 import { PageHead } from '../../parts/page-head.tsx'
@@ -7,9 +8,8 @@ import { Tabs } from '../../parts/tabs.tsx'
 import { Changes } from './changes.tsx'
 import { EngineSettings } from './engine-settings.tsx'
 import { LimitSettings } from './limit-settings.tsx'
-import { Webhooks } from './webhooks.tsx'
-import './settings.css'
 import { Models } from './models/models.tsx'
+import { Webhooks } from './webhooks.tsx'
 
 const TABS = [
   { id: '', label: 'Models' },

@@ -49,7 +49,7 @@ const HEADS = [
   ...['Tokens out', 'Runs', 'Failed', 'p95'],
 ] as const
 
-/** In the order of `HEADS`, each with what says on a phone what it is. */
+/** The cells of a row in the order of `HEADS`. `unit` stands behind the number on a phone, where the heads are not shown. */
 const cellsOf = (sum: Sum): readonly (readonly [text: string, unit?: string])[] => [
   [sum.share === undefined ? '–' : `${Math.round(sum.share * 100)} %`],
   [money(sum.cost_usd)],

@@ -1,9 +1,9 @@
+import './usage.css'
 import { may } from '../../api/caller.ts'
+import { saveFile } from '../../api/download.ts'
 import { useResource } from '../../api/resource.ts'
 import { serverNow } from '../../base/clock.ts'
-import type { PageProps } from '../../base/page-props.ts'
-import { hrefOf } from '../../base/router.ts'
-import { saveFile } from '../../base/save-file.ts'
+import { hrefOf, type PageProps } from '../../base/router.ts'
 import { CopyAs } from '../../parts/copy-as.tsx'
 import { Loaded } from '../../parts/loading.tsx'
 import { Empty, Notice } from '../../parts/notice.tsx'
@@ -16,7 +16,6 @@ import { SPANS, type Span, spanOf, startsOf } from './spans.ts'
 import { addUp, type Measure, measureOf, sumsOf } from './sums.ts'
 import { UsageChart } from './usage-chart.tsx'
 import { UsageTable } from './usage-table.tsx'
-import './usage.css'
 
 /** The sums are stored so long after the end of a run. */
 const COUNTED_MS = 3_000

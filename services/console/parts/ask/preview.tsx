@@ -1,5 +1,4 @@
-import type { ReadAddress } from '../../../../shared/reading/address.ts'
-import { type AskedCall, type ReadCall, readCall } from '../../../../shared/reading/read-call.ts'
+import { type AskedCall, type ReadAddress, type ReadCall, readCall } from '../../../../shared/reading/read-call.ts'
 import type { Ask } from '../../api/pending.ts'
 import { Notice } from '../notice.tsx'
 

@@ -8,8 +8,8 @@ type CodeKeys = { onKeyDown(event: KeyboardEvent): void; onPointerDown(): void; 
 const MODIFIERS: ReadonlySet<string> = new Set(['Shift', 'Control', 'Alt', 'Meta', 'CapsLock'])
 
 /**
- * The keys of a text area that holds code. Tab indents while somebody writes; for whoever has only come by with Tab, or has pressed Escape,
- * it leads on, so that no keyboard is caught.
+ * The keys of a text area that holds code. Tab indents once somebody has typed or clicked there. Before that, and after Escape, Tab leads to the next
+ * field, so that nobody who uses the keyboard alone is caught in it.
  */
 export const useCodeKeys = (field: RefObject<HTMLTextAreaElement | null>): CodeKeys =>
   useMemo(() => {

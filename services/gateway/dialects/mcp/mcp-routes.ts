@@ -1,6 +1,6 @@
 import type { Scope } from '../../../../shared/tenancy/auth/port.ts'
 import type { RouteTable } from '../../../http/routes.ts'
-import { assertScope } from '../../middleware/scopes.ts'
+import { assertScope } from '../../middleware/auth.ts'
 import type { DialectDeps } from '../dialect.ts'
 
 /** What else a client sends, such as `initialize` and `ping`, shows and changes nothing of a tenant. */

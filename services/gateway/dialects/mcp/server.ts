@@ -1,16 +1,25 @@
-import { ProtocolError, ProtocolErrorCode, Server, type ServerContext } from '@modelcontextprotocol/server'
+import {
+  type ListToolsResult,
+  ProtocolError,
+  ProtocolErrorCode,
+  Server,
+  type ServerContext,
+  type Tool,
+} from '@modelcontextprotocol/server'
 import type { Request, Response } from 'express'
 import { hasKind, toAppError } from '../../../../shared/kernel/errors.ts'
 import { runIdOf } from '../../../../shared/kernel/ids.ts'
+import type { TenantId } from '../../../../shared/kernel/tenant.ts'
 import type { StartedFlow } from '../../../../shared/work/flows/calls/calls.ts'
 import { tenantOf } from '../../middleware/auth.ts'
 import { FLOW } from '../../params.ts'
+import type { FlowSurface } from '../../routes/flows/flow-surface.ts'
 import { required } from '../../routes/requires.ts'
 import type { DialectDeps } from '../dialect.ts'
+import { listPublished, type PublishedFlow } from '../shared/published-flows.ts'
 import { publishedFlow, startFlow } from '../shared/start-flow.ts'
 import { FILE_TEMPLATE, readFile } from './file-resources.ts'
 import { failureOf, followFlow } from './flow-call.ts'
-import { listFlowTools } from './flow-tools.ts'
 import type { SessionCalls } from './session-calls.ts'
 
 /** `sessionId` is known where the protocol is that of 2025, in which a client cancels a call by a request of its own; in the newer one it closes the call. */
@@ -107,4 +116,23 @@ export async function giveUp({ broker, log }: DialectDeps, res: Response, runId:
   await broker.cancelRun(tenantOf(res), runId).catch((cause: unknown) => {
     if (!hasKind(cause, 'not_found')) log.warn('a call was given up, but its run goes on', { run_id: runId, cause })
   })
+}
+
+/** A page shows this many flows at most. */
+const PAGE_FLOWS = 50
+
+/** A page of the flows that run, as tools. Throws `invalid_request` for an invalid cursor. */
+async function listFlowTools(
+  library: Pick<FlowSurface['library'], 'list' | 'definitionOf'>,
+  tenant: TenantId,
+  cursor?: string,
+): Promise<ListToolsResult> {
+  const { flows, nextCursor } = await listPublished(library, tenant, { limit: PAGE_FLOWS, cursor })
+  return { tools: flows.map(toolOf), ...(nextCursor !== null && { nextCursor }) }
+}
+
+/** The name of a flow is a tool's name as it is. An input is always an object, which the schema of a flow need not say. */
+function toolOf({ name, description, definition }: PublishedFlow): Tool {
+  const { input_schema: input, output_schema: outputSchema } = definition
+  return { name, description, inputSchema: { ...input, type: 'object' }, outputSchema }
 }

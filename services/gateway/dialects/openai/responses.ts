@@ -2,23 +2,23 @@ import type { Request, RequestHandler, Response } from 'express'
 import { hasKind, invalidRequest } from '../../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
 import type { RouteTable } from '../../../http/routes.ts'
-import { answerUntilLeft } from '../../client-gone.ts'
-import { tenantOf } from '../../middleware/auth.ts'
-import { hasScope } from '../../middleware/scopes.ts'
-import { idempotencyKeyOf, PERMISSION, queryFlag, queryNumber } from '../../params.ts'
+import { answerUntilLeft, endWithClient, type OnDisconnect, onDisconnectOf } from '../../client-gone.ts'
+import { hasScope, tenantOf } from '../../middleware/auth.ts'
+import { idempotencyKeyOf, queryFlag, queryNumber } from '../../params.ts'
 import { leaveRunning } from '../../starting/answer-start.ts'
-import { endWithClient, type OnDisconnect, onDisconnectOf } from '../../starting/on-disconnect.ts'
-import { repeatedOf } from '../../starting/repeated.ts'
+import { runFailure } from '../../starting/run-answer.ts'
+import { repeatedOf } from '../../starting/start-once.ts'
 import type { DialectDeps } from '../dialect.ts'
-import { type CallAnswer, lacksPlace, type PermissionAnswer, sessionIdIn } from '../shared/conversation.ts'
+import { lacksPlace, sessionIdIn } from '../shared/conversation.ts'
 import { Fields } from '../shared/fields.ts'
-import { type Prompted, readMessages, refuseUnsupported, textOf, unsupportedField } from '../shared/messages.ts'
+import { type Prompted, refuseUnsupported, unsupportedField } from '../shared/messages.ts'
 import { inPlaces } from '../shared/places.ts'
 import { readResponse, type Source, streamOf } from '../shared/response-stream.ts'
 import { nameIgnored, readChoices } from './choices.ts'
 import { readTarget } from './models.ts'
 import { ownTools } from './own-tools.ts'
-import { type ResponseRef, readCallId, readResponseId, responseId } from './response-id.ts'
+import { type ResponseRef, readResponseId, responseId } from './response-id.ts'
+import { type CallOutput, readInput } from './response-input.ts'
 import { responseWire } from './response-wire.ts'
 import { ResponsesProjection } from './responses-projection.ts'
 
@@ -39,6 +39,9 @@ const KNOWN: ReadonlySet<string> = new Set(
     'tool_choice temperature max_output_tokens metadata prompt context_management'
   ).split(' '),
 )
+
+/** Where requests have their choices. */
+const NAMES = { schema: '/schema', effort: '/reasoning/effort', tokens: ['max_output_tokens'] } as const
 
 /** Clients read the form of the answer from the response. */
 const ECHOED = ['text', 'temperature', 'max_output_tokens', 'tool_choice', 'tools', 'metadata', 'reasoning']
@@ -71,6 +74,8 @@ function create(deps: DialectDeps): RequestHandler {
     if (onDisconnect === 'cancel') endWithClient(deps.broker, res, { runId: ref.runId })
     await answerUntilLeft(res, async (signal) => {
       await readResponse(source, projection, { signal })
+      const { failure } = projection
+      if (failure?.code === 'no_room') throw runFailure(ref.runId, failure) // Nothing has begun: the client may send it again.
       return projection.response
     })
   }
@@ -79,29 +84,23 @@ function create(deps: DialectDeps): RequestHandler {
 async function open(deps: DialectDeps, exchange: { req: Request; res: Response }, fields: Fields): Promise<Opened> {
   const previous = fields.optionalText('previous_response_id')
   const before = previous === undefined ? undefined : readResponseId(previous)
-  const input = fields.get('input')
-  const items = typeof input === 'string' ? [new Fields({ role: 'user', content: input })] : fields.objects('input')
-  const answers = items.filter(isAnswer)
   const created = Math.floor(Date.now() / 1000)
   const echo = { model: fields.text('model'), previous_response_id: previous ?? null }
-  const outputs = lastOutputs(items).map(outputOf)
-  if (answers.length > 0 && !before && outputs.length === 0)
-    throw invalidRequest('answers to approvals need the response that asked', { param: '/previous_response_id' })
-  const replies = answers.map(answerOf)
+  const { replies, outputs, hasMessage, said } = readInput(fields, before !== undefined)
   const answer = async () => {
     if (before && replies.length > 0) await deps.conversations.answer(exchange.res, before.sessionId, replies)
     await deps.conversations.answerCalls(exchange.res, outputs)
   }
   const waiting = before ?? (await refOf(deps, { ...exchange, fields }, outputs[0]))
-  if (waiting && answers.length + outputs.length > 0 && !endsWithMessage(items)) {
+  if (waiting && replies.length + outputs.length > 0 && !hasMessage) {
     const told = [...replies.map(({ id }) => id), ...outputs.map(({ toolUseId }) => toolUseId)]
     const ref = await nextOf(deps, exchange.res, { waiting, told })
     await answer()
     return { ref, source: await sourceOf(deps, exchange.res, ref, new Set(told)), created, echo }
   }
-  const said = saidIn(items) // A message that is refused answers nothing.
+  const message = said() // A message that is refused answers nothing.
   await answer()
-  return start(deps, exchange, { fields, said, before, created, echo })
+  return start(deps, exchange, { fields, said: message, before, created, echo })
 }
 
 /** The response behind the one that waits. `told`: the requests and calls that its client answers. */
@@ -125,35 +124,6 @@ async function sourceOf(
   return { frames: await broker.followRun(tenantOf(res), runId, 0), pauses: part - 1, partials, answered }
 }
 
-const isAnswer = (item: Fields): boolean => item.get('type') === 'mcp_approval_response'
-const isOutput = (item: Fields): boolean => item.get('type') === 'function_call_output'
-const isMessage = (item: Fields): boolean => (item.get('type') ?? 'message') === 'message'
-
-/** Whether a message of the user comes with the answers, wherever these stand. */
-function endsWithMessage(items: readonly Fields[]): boolean {
-  const last = items.findLast((item) => !isAnswer(item) && !isOutput(item))
-  return (
-    last !== undefined && isMessage(last) && last.get('role') === 'user' && items.lastIndexOf(last) > lastCallAt(items)
-  )
-}
-
-const lastCallAt = (items: readonly Fields[]): number =>
-  items.findLastIndex((item) => item.get('type') === 'function_call')
-
-/** The outputs behind the last call, which answer it: those before belong to the history that a client sends whole. */
-function lastOutputs(items: readonly Fields[]): Fields[] {
-  const isOfAnswer = (item: Fields) => isMessage(item) && item.get('role') === 'assistant'
-  return items.slice(Math.max(lastCallAt(items), items.findLastIndex(isOfAnswer)) + 1).filter(isOutput)
-}
-
-type CallOutput = CallAnswer & { part: number }
-
-function outputOf(item: Fields): CallOutput {
-  const call = readCallId(item.text('call_id'))
-  if (!call) throw item.wrong('call_id', 'the id of a function call of this server, which waits for it')
-  return { ...call, output: textOf(item, 'output') }
-}
-
 /** The response with the call of this output. */
 async function refOf(
   { broker }: DialectDeps,
@@ -170,19 +140,6 @@ async function refOf(
 const formatOf = (fields: Fields): Fields | undefined =>
   fields.has('text') && fields.object('text').has('format') ? fields.object('text').object('format') : undefined
 
-/** Functions that were called before are part of the history, in the form of chat completions. */
-function saidIn(items: readonly Fields[]): Prompted {
-  const messages = items.flatMap((item) => {
-    if (isMessage(item)) return [item]
-    if (isOutput(item))
-      return [new Fields({ role: 'tool', tool_call_id: item.get('call_id'), content: textOf(item, 'output') }, item.at)]
-    if (item.get('type') !== 'function_call') return []
-    const made = { name: item.text('name'), arguments: item.optionalText('arguments') ?? '{}' }
-    return [new Fields({ role: 'assistant', tool_calls: [{ id: item.get('call_id'), function: made }] }, item.at)]
-  })
-  return readMessages(messages, '/input')
-}
-
 type Sent = Omit<Opened, 'ref' | 'source'> & { fields: Fields; said: Prompted; before: ResponseRef | undefined }
 
 async function start(
@@ -193,13 +150,7 @@ async function start(
   const given = before?.sessionId ?? conversationOf(fields)
   const instructions = fields.optionalText('instructions') ?? system
   const { model } = readTarget(fields)
-  const names = {
-    format: formatOf(fields),
-    schema: '/schema',
-    effort: '/reasoning/effort',
-    tokens: ['max_output_tokens'],
-  }
-  const chosen = await readChoices(fields, names, deps.checkValue)
+  const chosen = await readChoices(fields, { format: formatOf(fields), ...NAMES }, deps.checkValue)
   const { choices, places } = chosen
   nameIgnored(res, fields, { known: KNOWN, ...chosen })
   const message = {
@@ -228,18 +179,6 @@ const refuseGone = (before: ResponseRef | undefined) => (cause: unknown) => {
   if (!before || !(hasKind(cause, 'not_found') || lacksPlace(cause))) throw cause
   const message = 'the conversation of this response is not there any more: send its messages as input, without it'
   throw invalidRequest(message, { param: '/previous_response_id' })
-}
-
-function answerOf(item: Fields): PermissionAnswer {
-  const [id, allow, reason] = [
-    item.text('approval_request_id'),
-    item.optionalFlag('approve'),
-    item.optionalText('reason'),
-  ]
-  if (!PERMISSION.pattern.test(id))
-    throw item.wrong('approval_request_id', 'the id of an approval request of this server')
-  if (allow === undefined) throw item.wrong('approve', 'true or false')
-  return { id, allow, ...(reason && { reason }) }
 }
 
 /** A conversation is a session: its id, alone or in an object. */

@@ -3,13 +3,14 @@ import { pipeline } from 'node:stream/promises'
 import type { Request, RequestHandler, Response } from 'express'
 import type { Files } from '../../../../shared/agent/files/files.ts'
 import { invalidRequest } from '../../../../shared/kernel/errors.ts'
+import { frameJson } from '../../../../shared/kernel/json.ts'
 import type { TenantId } from '../../../../shared/kernel/tenant.ts'
 import type { ApiType } from '../../../../shared/platform/api/api-type.ts'
 import type { Bodies } from '../../../../shared/platform/api/bodies.ts'
 import { BATCH_STATUSES, type BatchRequest, type BatchStatus } from '../../../../shared/work/flows/batch/batch.ts'
 import type { RouteTable } from '../../../http/routes.ts'
 import { accept, type ReadBody } from '../../bodies/body.ts'
-import { decodeLines, LINES_SCHEMA } from '../../bodies/lines.ts'
+import { decodeLines, LINES_SCHEMA, MAX_ITEMS } from '../../bodies/lines.ts'
 import { subjectOf, tenantOf } from '../../middleware/auth.ts'
 import {
   BATCH,
@@ -33,10 +34,10 @@ type Deps = ReadDeps & {
 
 type ReadDeps = { readBody: ReadBody; bodies: Bodies; files: { files: Pick<Files, 'get' | 'read'> } | undefined }
 type Batches = FlowRunSurface['batches']
+type Result = ApiType<'FlowBatchResult'>
 
 const STATUS = oneOf(BATCH_STATUSES)
 const FLOW_NAME: ValueForm = { pattern: FLOW.pattern, wanted: 'the name of a flow' }
-const MAX_ITEMS = 10_000
 
 /** Many inputs of one flow, without haste (D55.1). Without a master key all answer 503. */
 export function batchRoutes({ flows, admit, ...reading }: Deps): RouteTable {
@@ -77,8 +78,13 @@ const start =
     res.status(202).json(batch)
   }
 
+/** All as lines, or a page of them for a client that asks for JSON. */
 async function sendResults(batches: Batches, { req, res, id }: Named): Promise<void> {
+  const { limit } = pageRequestOf(req)
   const results = await batches.results(tenantOf(res), id, queryNumber(req, 'after', [0, MAX_ITEMS]))
+  res.vary('Accept')
+  if (req.accepts(['application/jsonl', 'application/json']) === 'application/json')
+    return void res.json(await pageOf(results, limit))
   res.setHeader('Content-Type', 'application/jsonl')
   if (req.method === 'HEAD') return void res.end()
   await pipeline(Readable.from(linesOf(results), { objectMode: false }), res).catch((cause: unknown) => {
@@ -86,8 +92,23 @@ async function sendResults(batches: Batches, { req, res, id }: Named): Promise<v
   })
 }
 
+/** Outputs may be long: a page ends behind the one that reaches it. */
+const PAGE_CHARS = 4 * 1024 * 1024
+
+async function pageOf(results: AsyncIterable<Result>, limit: number): Promise<ApiType<'FlowBatchResultPage'>> {
+  const page: Result[] = []
+  let chars = 0
+  for await (const result of results) {
+    if (page.length === limit || chars > PAGE_CHARS) return { results: page, next_after: page.at(-1)?.item ?? null }
+    page.push(result)
+    chars += JSON.stringify(result.output).length
+  }
+  return { results: page, next_after: null }
+}
+
+/** Some clients end a line at each line end that Unicode knows, so that none stands within one. */
 async function* linesOf(results: AsyncIterable<object>): AsyncGenerator<string> {
-  for await (const result of results) yield `${JSON.stringify(result)}\n`
+  for await (const result of results) yield `${frameJson(result)}\n`
 }
 
 const MAX_FILE_BYTES = 32 * 1024 * 1024
@@ -108,13 +129,13 @@ async function readLines(
   files: Pick<Files, 'get' | 'read'> | undefined,
   tenant: TenantId,
   fileId: string,
-): Promise<Uint8Array> {
+): Promise<Uint8Array<ArrayBuffer>> {
   const { bytes } = (await files?.get(tenant, fileId)) ?? { bytes: 0 }
   if (bytes > MAX_FILE_BYTES)
     throw invalidRequest(`the file has more than ${MAX_FILE_BYTES} bytes: divide it among several batches`, {
       ...{ status: 413, param: '/file_id' },
     })
   const read = await files?.read(tenant, fileId)
-  if (read) return read
+  if (read) return new Uint8Array(read) // Bytes of its own, which a thread can take over.
   throw invalidRequest('the file was deleted meanwhile: upload it again', { param: '/file_id' })
 }

@@ -25,7 +25,7 @@ export function repairedValues(answer: string): Repaired[] {
   return [...textsIn(text), ...found].slice(0, MAX_CANDIDATES)
 }
 
-/** An answer that is JSON as a text in JSON. */
+/** The values of an answer that is a JSON string with JSON in it. */
 function textsIn(text: string): Repaired[] {
   const inner = parseJson(text)
   if (typeof inner !== 'string') return []

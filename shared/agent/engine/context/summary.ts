@@ -6,7 +6,7 @@ import { namedFiles } from './history.ts'
 
 const MARK = '[Summary of the earlier conversation, which was shortened because it had become too long]\n'
 
-/** The newest so many files of older messages stay named behind their summary. */
+/** How many files of older messages are still named behind the summary: the newest ones. */
 const MAX_NAMED = 50
 
 /** Renders a summary of messages as the history keeps it. */

@@ -8,19 +8,22 @@ export type BatchAnswer = { status: number; body: JsonObject }
 
 export const GOES_LIVE: BatchAnswer = { status: 0, body: {} }
 
+/** A submission whose answer was lost. */
+export type Submission = { mark: string; calls: readonly string[]; at_ms: number }
+
 /**
  * A vendor's batch endpoints. Ids of calls are ours, and unique in a batch: 1 to 64 letters, digits, `_` and `-`. Every method throws `upstream` when the vendor
- * refuses, and something else when it is not known what the vendor has done.
+ * refuses, `not_found` when there is no such thing, `rate_limit` when it takes no more for now, and something else when it is not known what the vendor has done.
  */
 export interface VendorBatches {
   /** Sends calls. Returns the vendor's id. `mark` is what `find` finds them by, where the vendor keeps such a text. */
   submit(calls: readonly BatchCall[], mark: string): Promise<string>
+  /** The vendor's id of the batch that it has made of a submission: `undefined` when there is none. `'unsure'`: a later look tells. */
+  find(sent: Submission): Promise<{ id: string } | undefined | 'unsure'>
   /**
-   * The vendor's id of the batch that was submitted with this mark: `undefined` when there is none. `'unknown'`: the vendor keeps no mark, so that a submission whose
-   * answer was lost cannot be told from none.
+   * `undefined` while it goes on. Calls without an answer, as in a batch that has expired or was cancelled, are missing. `'refused'`: the vendor has had no room for
+   * the batch, and has answered none of it.
    */
-  find(mark: string): Promise<{ id: string } | undefined | 'unknown'>
-  /** `undefined` while it goes on. Calls without an answer, as in a batch that has expired or was cancelled, are missing. */
-  read(id: string): Promise<ReadonlyMap<string, BatchAnswer> | undefined>
+  read(id: string): Promise<ReadonlyMap<string, BatchAnswer> | undefined | 'refused'>
   cancel(id: string): Promise<void>
 }

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
-import { AppError } from '../../../kernel/errors.ts'
+import { AppError, type ErrorKind } from '../../../kernel/errors.ts'
 import type { JsonObject } from '../../../kernel/events.ts'
 import { isJsonObject, parseJson } from '../../../kernel/json.ts'
 import type { ProviderType } from '../../../kernel/provider-types.ts'
@@ -33,13 +33,12 @@ const AUTHORIZATION: Partial<Record<ProviderType, (key: string) => Record<string
 }
 
 const TIMEOUT_MS = 60_000
-const PAGE = 100
-/** The newest batches of an account among which a lost one is looked for. */
+const PAGE = '100'
 const MAX_PAGES = 50
 
 type Http = {
   get(path: string, query?: Record<string, string>): Promise<JsonObject>
-  /** The lines of an answer that is JSONL. */
+  /** The lines of an answer that is JSONL, without those that cannot be read. */
   lines(path: string): Promise<JsonObject[]>
   post(path: string, body?: object): Promise<JsonObject>
 }
@@ -54,16 +53,16 @@ function createHttp({ type: provider, baseUrl, apiKey, headers: own, send }: Acc
     const response = await send(url, { method, headers: sent, body: body.bytes, signal })
     const answer = await text(Readable.from(response.body))
     if (response.status >= 200 && response.status <= 299) return answer
-    const isRefused = response.status < 500 && response.status !== 429 && response.status !== 408
-    throw new AppError(isRefused ? 'upstream' : 'unavailable', `the batch endpoint answered ${response.status}`)
+    const kind = KINDS[response.status] ?? (response.status < 500 ? 'upstream' : 'unavailable')
+    throw new AppError(kind, `the batch endpoint answered ${response.status}`)
   }
   return {
     get: async (path, query) => objectOf(await ask('GET', endpointOf(base, path, query))),
-    lines: async (path) =>
-      (await ask('GET', endpointOf(base, path)))
-        .split('\n')
-        .filter((line) => line !== '')
-        .map(objectOf),
+    async lines(path) {
+      const all = (await ask('GET', endpointOf(base, path))).split('\n')
+      const last = all.pop() ?? '' // Without a line end it may be cut off.
+      return [...all.map(parseJson).filter(isJsonObject), ...(last.trim() === '' ? [] : [objectOf(last)])]
+    },
     async post(path, body) {
       const form = body instanceof FormData ? new Response(body) : undefined
       const type = form?.headers.get('content-type') ?? 'application/json'
@@ -71,6 +70,13 @@ function createHttp({ type: provider, baseUrl, apiKey, headers: own, send }: Acc
       return objectOf(await ask('POST', endpointOf(base, path), { type, bytes }))
     },
   }
+}
+
+const KINDS: Partial<Record<number, ErrorKind>> = {
+  404: 'not_found',
+  410: 'not_found',
+  408: 'unavailable',
+  429: 'rate_limit',
 }
 
 type Body = { type: string; bytes: string | Uint8Array }
@@ -89,9 +95,30 @@ const idOf = (value: unknown): string => {
   throw new Error('the batch endpoint has not named its batch')
 }
 
+type Listed = { batches: JsonObject[]; next: string | undefined }
+
+/** The newest batches of an account, among which a lost one is looked for. */
+async function* newest(read: (after: string | undefined) => Promise<Listed>): AsyncGenerator<JsonObject> {
+  let after: string | undefined
+  for (let pages = 0; pages < MAX_PAGES; pages++) {
+    const { batches, next } = await read(after)
+    yield* batches
+    if (next === undefined) return
+    after = next
+  }
+}
+
+/** A page of a list that names its last entry to go on behind it. */
+const pageOf = ({ data, has_more: hasMore }: JsonObject): Listed => {
+  const batches = listOf(data)
+  return { batches, next: hasMore === true ? idOf(batches.at(-1)?.['id']) : undefined }
+}
+
 /** OpenAI Batch: the calls are a file, and `metadata` keeps the mark. */
 function openaiBatches({ get, lines, post }: Http): VendorBatches {
-  const OPEN = new Set(['validating', 'in_progress', 'finalizing', 'cancelling'])
+  const ENDED = new Set(['completed', 'failed', 'expired', 'cancelled'])
+  const hasNoRoom = (errors: unknown) =>
+    listOf(fieldsOf(errors)['data']).some(({ code }) => code === 'token_limit_exceeded')
   const answersOf = (all: readonly JsonObject[]) =>
     all.flatMap(({ custom_id, response }): [string, BatchAnswer][] => {
       const { status_code, body } = fieldsOf(response)
@@ -109,19 +136,16 @@ function openaiBatches({ get, lines, post }: Http): VendorBatches {
       const wanted = { input_file_id, endpoint: url, completion_window: '24h', metadata: { agent_engine: mark } }
       return idOf((await post('/batches', wanted))['id'])
     },
-    async find(mark) {
-      for (let after: Record<string, string> = {}, pages = 0; pages < MAX_PAGES; pages++) {
-        const { data, has_more: hasMore } = await get('/batches', { limit: String(PAGE), ...after })
-        const found = listOf(data).find(({ metadata }) => fieldsOf(metadata)['agent_engine'] === mark)
-        if (found) return { id: idOf(found['id']) }
-        if (hasMore !== true) break
-        after = { after: idOf(listOf(data).at(-1)?.['id']) }
-      }
+    async find({ mark }) {
+      const read = async (after?: string) => pageOf(await get('/batches', { limit: PAGE, ...(after && { after }) }))
+      for await (const { id, metadata } of newest(read))
+        if (fieldsOf(metadata)['agent_engine'] === mark) return { id: idOf(id) }
       return undefined
     },
     async read(id) {
-      const { status, output_file_id, error_file_id } = await get(`/batches/${id}`)
-      if (OPEN.has(String(status))) return undefined
+      const { status, output_file_id, error_file_id, errors } = await get(`/batches/${id}`)
+      if (!ENDED.has(String(status))) return undefined
+      if (status === 'failed' && hasNoRoom(errors)) return 'refused'
       const files = [output_file_id, error_file_id].filter((each) => typeof each === 'string' && each !== '')
       const all = await Promise.all(files.map((each) => lines(`/files/${String(each)}/content`)))
       return new Map(answersOf(all.flat()))
@@ -130,8 +154,13 @@ function openaiBatches({ get, lines, post }: Http): VendorBatches {
   }
 }
 
-/** Anthropic Message Batches keep nothing of ours beside the calls, which only the results name. */
+/** Between our clock and the vendor's when a batch is submitted, with the time that it takes. */
+const CLOCKS_MS = 300_000
+const sizeOf = (counts: unknown) => Object.values(fieldsOf(counts)).reduce((sum: number, each) => sum + Number(each), 0)
+
+/** Anthropic Message Batches keep nothing of ours beside the calls, which only the results name, at the end. */
 function anthropicBatches({ get, lines, post }: Http): VendorBatches {
+  const resultsOf = (id: string) => lines(`/messages/batches/${id}/results`)
   const STATUS: Record<string, number> = { invalid_request_error: 400, overloaded_error: 529, rate_limit_error: 429 }
   const answerOf = ({ type, message, error }: JsonObject): BatchAnswer | undefined => {
     if (type === 'succeeded') return { status: 200, body: fieldsOf(message) }
@@ -144,13 +173,24 @@ function anthropicBatches({ get, lines, post }: Http): VendorBatches {
       const requests = calls.map(({ id, body }) => ({ custom_id: id, params: body }))
       return idOf((await post('/messages/batches', { requests }))['id'])
     },
-    find: async () => 'unknown',
+    async find({ calls, at_ms }) {
+      const read = async (after_id?: string) =>
+        pageOf(await get('/messages/batches', { limit: PAGE, ...(after_id && { after_id }) }))
+      let isUnsure = false
+      for await (const { id, created_at, request_counts, processing_status } of newest(read)) {
+        const fromMs = Date.parse(String(created_at)) - at_ms
+        if (fromMs < -CLOCKS_MS) break
+        if (fromMs > CLOCKS_MS || sizeOf(request_counts) !== calls.length) continue
+        if (processing_status !== 'ended') isUnsure = true
+        else if ((await resultsOf(idOf(id))).some(({ custom_id }) => custom_id === calls[0])) return { id: idOf(id) }
+      }
+      return isUnsure ? 'unsure' : undefined
+    },
     async read(id) {
       const { processing_status } = await get(`/messages/batches/${id}`)
       if (processing_status !== 'ended') return undefined
-      const all = await lines(`/messages/batches/${id}/results`)
       return new Map(
-        all.flatMap(({ custom_id, result }): [string, BatchAnswer][] => {
+        (await resultsOf(id)).flatMap(({ custom_id, result }): [string, BatchAnswer][] => {
           const answer = answerOf(fieldsOf(result))
           return answer ? [[String(custom_id), answer]] : []
         }),
@@ -162,7 +202,7 @@ function anthropicBatches({ get, lines, post }: Http): VendorBatches {
 
 /** Gemini Batch: the calls of one model, in the request itself, and `displayName` keeps the mark. */
 function googleBatches({ get, post }: Http): VendorBatches {
-  const OPEN = /PENDING|RUNNING/
+  const ENDED = /SUCCEEDED|FAILED|CANCELLED|EXPIRED/
   return {
     async submit(calls, mark) {
       const [{ path } = { path: '' }] = calls
@@ -170,19 +210,21 @@ function googleBatches({ get, post }: Http): VendorBatches {
       const batch = { display_name: mark, input_config: { requests: { requests } } }
       return idOf((await post(path.replace(/:\w+$/, ':batchGenerateContent'), { batch }))['name'])
     },
-    async find(mark) {
-      for (let after: Record<string, string> = {}, pages = 0; pages < MAX_PAGES; pages++) {
-        const { operations, nextPageToken } = await get('/batches', { pageSize: String(PAGE), ...after })
-        const found = listOf(operations).find(({ metadata }) => fieldsOf(metadata)['displayName'] === mark)
-        if (found) return { id: idOf(found['name']) }
-        if (typeof nextPageToken !== 'string' || nextPageToken === '') break
-        after = { pageToken: nextPageToken }
+    async find({ mark }) {
+      const read = async (pageToken?: string): Promise<Listed> => {
+        const { operations, nextPageToken: next } = await get('/batches', {
+          pageSize: PAGE,
+          ...(pageToken && { pageToken }),
+        })
+        return { batches: listOf(operations), next: typeof next === 'string' && next !== '' ? next : undefined }
       }
+      for await (const { name, metadata } of newest(read))
+        if (fieldsOf(metadata)['displayName'] === mark) return { id: idOf(name) }
       return undefined
     },
     async read(name) {
-      const { metadata, response } = await get(`/${name}`)
-      if (OPEN.test(String(fieldsOf(metadata)['state']))) return undefined
+      const { metadata, response, done } = await get(`/${name}`)
+      if (done !== true && !ENDED.test(String(fieldsOf(metadata)['state']))) return undefined
       const { inlinedResponses } = fieldsOf(fieldsOf(response)['inlinedResponses'])
       return new Map(
         listOf(inlinedResponses).flatMap(({ metadata: own, response: body, error }): [string, BatchAnswer][] => {

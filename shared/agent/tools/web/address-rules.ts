@@ -42,7 +42,7 @@ const namesEveryPath = (rule: string): boolean => ['', '/*'].includes(RULE.exec(
 /** A name that ends with a dot is the same one. */
 const nameOf = ({ hostname }: URL): string => hostname.replace(/\.$/, '')
 
-/** With its port and, where that is the scheme's own, without. */
+/** The host with its port, and also without it where it is the scheme's default. */
 function hostsOf(url: URL): string[] {
   const name = nameOf(url)
   if (url.port !== '') return [`${name}:${url.port}`]

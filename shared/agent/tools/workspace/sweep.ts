@@ -6,7 +6,7 @@ import { ignoring, isAbsent, removeWorkspace } from './workspace.ts'
 const ABANDONED_MS = 3_600_000
 
 /**
- * The folders of sessions and of runs that workers started. Those of plans and of flows' runs are the executors': a plan goes on when
+ * The folders of sessions and of runs that workers started. The folders of plans and of flows' runs are kept by executors, since a plan goes on when
  * its executor has died.
  */
 const OF_SESSION = /^.+\.[0-9a-f]{16}$/

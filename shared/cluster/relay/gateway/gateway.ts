@@ -7,10 +7,9 @@ import type { QueuedRunSource } from '../../following/queue-places.ts'
 import { type KnownExecutors, knownExecutors } from '../../members/executors.ts'
 import { Lease } from '../../members/lease.ts'
 import type { MemberAbout } from '../../members/members.ts'
-import { ClusterMember, type MemberRole } from '../member.ts'
+import { ClusterMember, type ClusterPorts, type MemberRole } from '../member.ts'
 import type { MemberReadiness } from '../membership.ts'
 import { listenForMoves, listenForStarts } from '../notices.ts'
-import type { ClusterPorts } from '../ports.ts'
 import { RelayBroker, type RelayBrokerDeps } from './broker.ts'
 
 /** Streams end with `relay_unavailable` when the bus has been away for this long. */

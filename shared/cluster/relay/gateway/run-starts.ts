@@ -7,10 +7,11 @@ import { lessLoadedOfTwo, type Workers } from '../../members/workers.ts'
 import { isUnanswered, noWorker } from '../../owners/session-router.ts'
 import type { Membership } from '../membership.ts'
 import type { RelayedStreams } from '../streams/relayed-streams.ts'
-import { createRunId } from './run-calls.ts'
-import { ACCEPT_MS, type Callee, type WorkerCalls } from './worker-calls.ts'
+import { ACCEPT_MS, type Callee, createRunId, type WorkerCalls } from './worker-calls.ts'
 import type { WorkerPlaces } from './worker-places.ts'
 
+/** How long workers are tried one after another. */
+const START_MS = 2_000
 /** How long one of several workers may be silent: one that says that it is at work is not left for another. */
 const TRY_MS = 500
 /** With less time left than this no further worker is tried. */
@@ -64,7 +65,7 @@ export class RunStarts {
    * the customer hashes to; any other is tried on the less loaded of two.
    */
   async start(tenant: TenantId, request: RunRequest, onNamed?: OnNamed): Promise<OpenedRun> {
-    const until = performance.now() + ACCEPT_MS
+    const until = performance.now() + START_MS
     await this.findWorkers()
     const { workers } = this.#deps
     const home = request.customer_id && workers.ownerOf(`${tenant} ${request.customer_id}`)
@@ -75,16 +76,13 @@ export class RunStarts {
       if (!worker) break
       const { epoch } = worker
       left = left.filter((other) => other.epoch !== epoch)
-      const remainingMs = until - performance.now()
-      const silentMs = left.length > 0 ? Math.min(TRY_MS, remainingMs) : remainingMs
+      const deadlineMs = Math.min(ACCEPT_MS, until - performance.now())
+      const silentMs = left.length > 0 ? Math.min(TRY_MS, deadlineMs) : deadlineMs
       worker.load++ // Before the worker has answered, since the requests of a burst would otherwise all find the same load.
       try {
         const runId = createRunId(epoch)
         await onNamed?.(runId)
-        return await this.#startOn(
-          { epoch, hasAlternative: true, deadlineMs: remainingMs, silentMs },
-          { tenant, runId, request },
-        )
+        return await this.#startOn({ epoch, hasAlternative: true, deadlineMs, silentMs }, { tenant, runId, request })
       } catch (cause) {
         worker.load--
         if (!this.#canTryAnother(cause, until)) throw cause

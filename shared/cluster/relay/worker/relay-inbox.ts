@@ -1,4 +1,4 @@
-import { answeringWithin } from '../../../kernel/async/patience.ts'
+import { answeringWithin } from '../../../kernel/async/deadline.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import { linked } from '../../../kernel/trace.ts'
 import type { Inbox, RunInbox } from '../../commands/inbox.ts'
@@ -28,15 +28,18 @@ const ANSWER_SHARE = 0.8
 export class RelayInbox {
   readonly #transport: Transport
   readonly #methods: Partial<CallTable>
+  /** Sends the frames of a run to a gateway. */
+  readonly follow: Follow
   readonly #answered = new AnsweredCalls()
 
   constructor(transport: Transport, methodsOf: (follow: Follow) => Partial<CallTable>) {
     this.#transport = transport
-    this.#methods = methodsOf(({ gateway, stream }, cursor, onAccepted) => {
+    this.follow = ({ gateway, stream }, cursor, onAccepted) => {
       const { seq } = cursor // Read first: frames may be taken as soon as it is attached.
       transport.outbox('gateway', gateway).attach(stream, cursor, onAccepted)
       return seq
-    })
+    }
+    this.#methods = methodsOf(this.follow)
   }
 
   onRecord(from: number, received: ReceivedRecord): void {

@@ -1,5 +1,7 @@
+import { invalidRequest } from '../../../kernel/errors.ts'
 import type { JsonObject } from '../../../kernel/events.ts'
 import type { ApiType } from '../../../platform/api/api-type.ts'
+import { MAX_DOCUMENT_BYTES } from '../../../platform/store/document.ts'
 import type { Dispatch, FlowRef, FlowRunRequest } from '../port.ts'
 
 /** Body of `POST /flows/{name}/batch`, checked; the lines of a file or a body have become `items`. */
@@ -25,6 +27,8 @@ export type Batch = {
   deadline_at: string
   ended_at: string | null
   expires_at: string
+  /** Once it has ended: until then its chunks tell how far it has come. */
+  progress?: Progress
 }
 
 type ItemStatus = ApiType<'BatchItemStatus'>
@@ -48,13 +52,18 @@ const CHUNKS = 100
 const LEAST_ITEMS = 8
 const MOST_CHARS = 1024 * 1024
 
-/** Divides the items of a batch. An item that is longer than a chunk is one alone. */
+/** The bytes of one item that the store takes. */
+const MOST_ITEM_BYTES = MAX_DOCUMENT_BYTES - 1_024
+
+/** Divides the items of a batch. An item that is longer than a chunk is one alone; throws `invalid_request` for one that the store does not take. */
 export function divide(batch_id: string, items: readonly BatchItem[]): NewChunk[] {
   const most = Math.max(LEAST_ITEMS, Math.ceil(items.length / CHUNKS))
   const chunks: (NewChunk & { items: BatchItem[]; ends: null[] })[] = []
   let chars = 0
   for (const [i, item] of items.entries()) {
-    const length = JSON.stringify(item).length
+    const json = JSON.stringify(item)
+    const { length } = json
+    if (3 * length > MOST_ITEM_BYTES && Buffer.byteLength(json) > MOST_ITEM_BYTES) throw tooLong(i)
     const last = chunks.at(-1)
     const isFull = !last || last.items.length >= most || chars + length > MOST_CHARS
     chars = isFull ? length : chars + length
@@ -66,6 +75,14 @@ export function divide(batch_id: string, items: readonly BatchItem[]): NewChunk[
   }
   return chunks
 }
+
+const tooLong = (at: number) =>
+  invalidRequest(
+    `an item has at most ${MOST_ITEM_BYTES} bytes: shorten this one, or pass a file of its own by its id`,
+    {
+      ...{ status: 413, param: `/items/${at}` },
+    },
+  )
 
 /**
  * Calls of a chunk's items that went to a vendor together. `submitting` before they are sent, so that whoever finds it asks the vendor for them; `answered` once every
@@ -86,6 +103,9 @@ export const markOf = ({ batch_id, chunk, wave }: Wave): string => `${batch_id}-
 
 /** The id of the job that runs a chunk. */
 export const chunkJobId = (batchId: string, chunk: number): string => `${batchId}-${chunk}`
+
+/** Of the other jobs of this kind each is a flow that has time until its deadline. */
+export const isChunkJob = (jobId: string): boolean => jobId.startsWith('batch_')
 
 export function chunkOfJob(jobId: string): { batchId: string; chunk: number } {
   const at = jobId.lastIndexOf('-')
@@ -123,9 +143,9 @@ export function progressOf(total: number, chunks: readonly Pick<Chunk, 'ends'>[]
   return { item_counts: counts, usage }
 }
 
-export function headOf({ flow, request, ...batch }: Batch): ApiType<'FlowBatchHead'> {
+export function shownBatch({ flow, request, ...batch }: Batch, progress: Progress): ApiType<'FlowBatch'> {
   const { batch_id, subject, status, model, created_at, deadline_at, ended_at, expires_at } = batch
-  const shown = { batch_id, flow: { name: flow.name, version: flow.version }, subject, status }
+  const shown = { batch_id, flow: { name: flow.name, version: flow.version }, subject, status, ...progress }
   const { provider_instance } = request
   return { ...shown, provider_instance, model, created_at, deadline_at, ended_at, expires_at }
 }

@@ -20,10 +20,10 @@ import {
   type BatchRequest,
   chunkJobId,
   divide,
-  headOf,
   type ItemEnd,
   type NewChunk,
   progressOf,
+  shownBatch,
 } from './batch.ts'
 import type { BatchQuery, BatchStore } from './store.ts'
 
@@ -83,13 +83,12 @@ export class BatchCalls {
 
   /** Throws `not_found` for an unknown id, and that of another tenant. */
   async get(tenant: TenantId, batchId: string): Promise<Shown> {
-    const batch = await this.#found(tenant, batchId)
-    return { ...headOf(batch), ...progressOf(batch.items, await this.#deps.batches.chunks(tenant, batchId)) }
+    return this.#shown(tenant, await this.#found(tenant, batchId))
   }
 
   async list(tenant: TenantId, query: BatchQuery): Promise<ApiType<'FlowBatchList'>> {
-    const { batches, next_cursor } = await this.#deps.batches.list(tenant, query)
-    return { batches: batches.map(headOf), next_cursor }
+    const { batches: found, next_cursor } = await this.#deps.batches.list(tenant, query)
+    return { batches: await Promise.all(found.map((each) => this.#shown(tenant, each))), next_cursor }
   }
 
   /** Throws `conflict` for a batch that has ended. */
@@ -131,6 +130,12 @@ export class BatchCalls {
     const error = dispatch?.error ? shownError(dispatch.error) : HAS_FAILED.has(status) && !dispatch ? NO_RECORD : null
     const shown = { item, custom_id, trace_id, status, output: status === 'ok' ? output : null, error }
     return { ...shown, ...(problems && { problems: [...problems] }), input_tokens, output_tokens, cost_usd }
+  }
+
+  async #shown(tenant: TenantId, batch: Batch): Promise<Shown> {
+    const { batches } = this.#deps
+    const read = async () => progressOf(batch.items, await batches.chunks(tenant, batch.batch_id))
+    return shownBatch(batch, batch.progress ?? (await read()))
   }
 
   async #found(tenant: TenantId, batchId: string): Promise<Batch> {
@@ -240,9 +245,9 @@ const NO_RECORD: Result['error'] = {
 
 const shownError = ({ type, message }: FlowFailure) => ({ type, message }) as NonNullable<Result['error']>
 
-/** An execution is rehearsed to find its calls, so its tools would be called more than once; a wave goes to one instance. */
-const maySendInBatches = ({ tools, sub_agents: agents }: FlowDefinition): boolean =>
-  tools.length === 0 && agents.every((each) => each.tools.length === 0 && each.provider_instance === undefined)
+/** A wave goes to one instance. Whether its tools allow it, the executor finds out. */
+const maySendInBatches = ({ sub_agents: agents }: FlowDefinition): boolean =>
+  agents.every((each) => each.provider_instance === undefined)
 
 /** An item without a name of its own has its number for one. */
 function assertDistinct(items: readonly BatchItem[]): void {

@@ -13,6 +13,7 @@ import {
   hasEnded,
   joinEnds,
   type NewChunk,
+  progressOf,
   type Wave,
 } from './batch.ts'
 
@@ -41,7 +42,7 @@ export const BATCH_WAVES: CollectionSpec = {
   expiresBy: 'expires_ms',
 }
 
-/** What a vendor has answered to a call; `answer` is JSON. */
+/** What a vendor has answered to a call, and what a tool has; `answer` is JSON. */
 export const BATCH_ANSWERS: CollectionSpec = {
   name: 'flow_batch_answers',
   key: ['batch_id', 'chunk', 'call'],
@@ -187,6 +188,16 @@ export class BatchStore {
     await this.#answers.insertMissing(docs)
   }
 
+  /** Keeps one. Returns `false` when it was there. */
+  addAnswer(
+    tenant: TenantId,
+    { batch_id, chunk }: ChunkKey,
+    { call, answer, expires_at }: NewAnswer,
+  ): Promise<boolean> {
+    const doc = { batch_id, chunk, call, answer: JSON.stringify(answer), expires_ms: Date.parse(expires_at) }
+    return this.#answers.insert(tenant, doc)
+  }
+
   /** By the id of the call. */
   async answers(tenant: TenantId, { batch_id, chunk }: ChunkKey): Promise<Map<string, BatchAnswer>> {
     const answers = new Map<string, BatchAnswer>()
@@ -217,11 +228,11 @@ export class BatchStore {
     const batch = await this.get(tenant, batchId)
     if (!batch) return this.#forget(batchId, at)
     if (batch.ended_at === null) {
-      if (!(await this.chunks(tenant, batchId)).every(hasEnded)) return false
-      const ended_at = at.toISOString()
-      const set = { done: { status: 'done', ended_at }, cancelled: { status: 'cancelled', ended_at } }
-      const isDone = await this.#move(tenant, batchId, { from: 'running', set: set.done })
-      if (!isDone) await this.#move(tenant, batchId, { from: 'cancelling', set: set.cancelled })
+      const chunks = await this.chunks(tenant, batchId)
+      if (!chunks.every(hasEnded)) return false
+      const end = { ended_at: at.toISOString(), progress: progressOf(batch.items, chunks) }
+      const isDone = await this.#move(tenant, batchId, { from: 'running', set: { status: 'done', ...end } })
+      if (!isDone) await this.#move(tenant, batchId, { from: 'cancelling', set: { status: 'cancelled', ...end } })
     }
     const ended = (await this.#open.get(SYSTEM_TENANT, { batch_id: batchId })) && (await this.get(tenant, batchId))
     if (ended) await tell(tenant, ended)
@@ -256,6 +267,7 @@ export class BatchStore {
 }
 
 type ChunkKey = Pick<Chunk, 'batch_id' | 'chunk'>
+type NewAnswer = Pick<Batch, 'expires_at'> & { call: string; answer: BatchAnswer }
 
 function toWave(doc: JsonObject): Wave {
   const { expires_ms: _expires, ...wave } = doc

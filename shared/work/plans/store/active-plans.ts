@@ -84,8 +84,8 @@ export class ActivePlans {
   }
 
   /**
-   * Throws `rate_limit` when a plan of at least this length has no room. It costs less than to enter the plan and to remove it again, so it
-   * looks for tenants that had no room a short time ago.
+   * Throws `rate_limit` when a plan of at least this length has no room. Only tenants that had no room a short time ago are
+   * looked up: that costs less than to enter the plan and to remove it again.
    */
   async assertRoom(owner: TenantId, leastBytes: number): Promise<void> {
     if (!this.#full.has(owner)) return

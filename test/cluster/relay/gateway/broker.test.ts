@@ -1,4 +1,4 @@
-// Tests broker.ts and run-starts.ts: a gateway’s broker, with workers that a test plays.
+// Tests broker.ts, commands.ts and run-starts.ts: a gateway’s broker, with workers that a test plays.
 
 import { expect } from 'chai'
 import { RelayBroker } from '../../../../shared/cluster/relay/gateway/broker.ts'
@@ -103,6 +103,18 @@ describe('gateway’s broker: starting a run', () => {
     relay.onMembers([worker(2), worker(3)])
     await drawingBoth(() => Promise.all([1, 2, 3, 4].map(() => broker.startRun(TENANT, prompt))))
     expect(calls.sort()).to.deep.equal(['2 startRun', '2 startRun', '3 startRun', '3 startRun'])
+  })
+
+  it('is tried at a third worker when two are silent', async function () {
+    this.timeout(10_000)
+    const asked = new Set<number>()
+    const { relay, broker } = setUp((epoch, method) => {
+      if (method === 'startRun') asked.add(epoch)
+      return method === 'startRun' && asked.size < 3 ? SILENT : null
+    })
+    relay.onMembers([worker(2), worker(3), worker(4)])
+    await broker.startRun(TENANT, prompt)
+    expect([...asked].sort()).to.deep.equal([2, 3, 4])
   })
 
   it('a run that a worker refused does not count there', async () => {

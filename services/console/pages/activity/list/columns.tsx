@@ -89,6 +89,6 @@ const pairsOf = (metadata: Readonly<Record<string, string>>): string | undefined
 export const columnsOf = (kept: readonly string[] | undefined): readonly Column[] =>
   COLUMNS.filter(({ id, isFixed, isUsual = false }) => isFixed || (kept?.includes(id) ?? isUsual))
 
-/** `3 new runs`; of more than a page it is not known how many. */
+/** `3 new runs`, or `50+ new runs` where more than a page came. */
 export const newsText = (count: number, isMore: boolean): string =>
   counted(count, 'new run').replace(' ', isMore ? '+ ' : ' ')

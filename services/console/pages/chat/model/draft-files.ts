@@ -19,7 +19,7 @@ export type DraftFile = {
   readonly share: number
   readonly kept?: Schema<'AttachedFile'>
   readonly problem?: string
-  /** It has gone with a message: another one may have it, or this one that seemed to be refused. */
+  /** It was sent with a message before, so the server may have it: that message may have arrived although it seemed to be refused. */
   readonly wasSent?: boolean
   readonly abort: AbortController
 }

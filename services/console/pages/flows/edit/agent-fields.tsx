@@ -1,10 +1,12 @@
+import type { Schema } from '../../../../../shared/client/api.ts'
+import { get } from '../../../api/engine.ts'
+import { useResource } from '../../../api/resource.ts'
 import { type JsonObject, objectOf, type Path, textOf, textsOf } from '../../../base/json-value.ts'
 import { type FormProps, problemAt } from './form-props.ts'
 import { PlainField } from './plain-field.tsx'
 import { PromptField } from './prompt-field.tsx'
 import { referencesFor } from './references.ts'
 import { SchemaFields } from './schema-fields.tsx'
-import { ToolsPicker } from './tools-picker.tsx'
 
 type Prompt = { key: string; label: string; hint?: string }
 
@@ -64,3 +66,33 @@ export const fieldsAt =
     problem: problemAt(problems, [...path, key]),
     onChange: (next: unknown) => document.change([...path, key], next === '' ? undefined : next),
   })
+
+type ToolsPickerProps = {
+  chosen: readonly string[]
+  problem?: string | undefined
+  onChange(tools: readonly string[]): void
+}
+
+/** Chooses among the tools that never ask for a permission. Unknown ones that are chosen are shown, so that they can be taken out. */
+function ToolsPicker({ chosen, problem, onChange }: ToolsPickerProps) {
+  const known =
+    useResource('/flows/tools', () => get<Schema<'FlowToolList'>>('/flows/tools')).state.value.data?.tools ?? []
+  const unknown = chosen.filter((tool) => !known.includes(tool))
+  const toggle = (tool: string) =>
+    onChange(chosen.includes(tool) ? chosen.filter((each) => each !== tool) : [...chosen, tool])
+  return (
+    <fieldset class="tools">
+      <legend>Tools</legend>
+      <div class="row">
+        {[...known, ...unknown].map((tool) => (
+          <label key={tool} class="choice">
+            <input type="checkbox" checked={chosen.includes(tool)} onChange={() => toggle(tool)} />
+            {tool}
+          </label>
+        ))}
+        {known.length + unknown.length === 0 && <span class="soft small">This server has no tools for flows.</span>}
+      </div>
+      {problem !== undefined && <span class="problem small">{problem}</span>}
+    </fieldset>
+  )
+}

@@ -2,14 +2,18 @@ import { useEffect } from 'preact/hooks'
 import type { Schema } from '../../../../../shared/client/api.ts'
 import { may } from '../../../api/caller.ts'
 import { send } from '../../../api/engine.ts'
+import { objectOf } from '../../../base/json-value.ts'
 import { useCheckedJson } from '../../../parts/editor/use-checked-json.ts'
 import { Json } from '../../../parts/json.tsx'
 import { lazy } from '../../../parts/lazy.tsx'
 import { Notice } from '../../../parts/notice.tsx'
 import { type Flow, flowPath } from '../flow.ts'
-import { DefinitionForm } from './definition-form.tsx'
+import { AgentFields, fieldsAt } from './agent-fields.tsx'
 import { documentOf, type FlowDocument } from './flow-document.ts'
+import type { FormProps } from './form-props.ts'
 import { SaveBar } from './save-bar.tsx'
+import { SchemaFields } from './schema-fields.tsx'
+import { SubAgents } from './sub-agents.tsx'
 
 const JsonEditor = lazy(() => import('../../../parts/editor/json-editor.tsx').then((loaded) => loaded.JsonEditor))
 
@@ -98,3 +102,36 @@ const PromptPreview = ({ check }: { check: Schema<'FlowCheck'> | undefined }) =>
     </div>
   </section>
 )
+
+const PROMPTS = [
+  {
+    key: 'system_prompt_template',
+    label: 'System prompt',
+    hint: "Write {{ to insert a part of the input, a sub-agent's output or the memory.",
+  },
+  {
+    key: 'user_prompt_template',
+    label: 'User prompt',
+    hint: 'Without one the agent gets the whole input as JSON.',
+  },
+] as const
+
+/** The definition as a form: one view of the document, beside its JSON. */
+function DefinitionForm(props: FormProps) {
+  const { document, value } = props
+  return (
+    <div class="stack">
+      <SchemaFields label="Input" schema={objectOf(value['input_schema'])} {...fieldsAt(props, [])('input_schema')} />
+      <AgentFields {...props} path={[]} agent={value} prompts={PROMPTS} kind="main" />
+      <label class="choice">
+        <input
+          type="checkbox"
+          checked={value['evolve'] === true}
+          onChange={({ currentTarget }) => document.change(['evolve'], currentTarget.checked)}
+        />
+        Remember inputs with confirmed outputs, and show them to the agent
+      </label>
+      <SubAgents {...props} />
+    </div>
+  )
+}

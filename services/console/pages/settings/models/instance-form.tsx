@@ -37,7 +37,7 @@ const LABELS: Readonly<Record<string, string>> = {
 
 type InstanceFormProps = {
   kinds: readonly Kind[]
-  /** The one to change. Without it one is added. */
+  /** The instance to change. Without it a new one is added. */
   instance?: Instance
   /** Names that a new one may not have. */
   taken?: readonly string[]
