@@ -91,6 +91,8 @@ describe("a run as OpenAI's responses, read by the package's own accumulator", (
   it('a failure, a cancel and a cut are told as such', () => {
     const last = (event: AgentEvent) => of.respond(responses(), [of.turn(1), event]).chunks.at(-1)
     expect(last(of.failed)).to.have.nested.property('response.error.code', 'server_error')
+    const late = last({ ...of.failed, code: 'no_room' })
+    expect(late).to.have.nested.property('response.error.code', 'rate_limit_exceeded')
     expect(last(of.cancelled)).to.have.nested.property('response.status', 'cancelled')
     expect(last(of.queued)).to.have.nested.property('response.output[0].content[0].text').that.includes('plan_0')
     expect(responses().cut('slow_consumer')[0]).to.include({ type: 'error', code: 'slow_consumer' })
