@@ -45,8 +45,13 @@ describe('the record of a run', () => {
       .to.match(/^Ship it x+/)
       .and.have.length.at.most(120)
     const known = { customer_id: 'ada', metadata: { a: 'b' }, attachments: [], title }
-    expect(aboutStart(request)).to.deep.equal({ ...known, request: { prompt: request.prompt, model: 'm' } })
-    expect(aboutStart({ ...request, messages: [] })).to.deep.equal({ ...known, request: undefined })
+    const start = (more: object) => aboutStart({ ...request, ...more }, new Date(0))
+    expect(start({})).to.deep.equal({
+      ...{ ...known, deadline_at: undefined },
+      request: { prompt: request.prompt, model: 'm' },
+    })
+    expect(start({ messages: [] }).request).to.equal(undefined)
+    expect(start({ deadline_hours: 1 }).deadline_at, 'D54.8').to.equal('1970-01-01T01:00:00.000Z')
   })
 
   it('D20.4: of a run whose process died says so, and no more than was known at its start', () => {
