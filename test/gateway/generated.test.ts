@@ -184,7 +184,7 @@ const SEMANTIC: Record<string, RegExp> = {
   publishFlow: /^\/(?:tools|sub_agents|\w+_schema|\w+_template)/,
   addFlowMemory: /^\/(?:content|scope)$/,
   putEngineConfig: /^\/routing\/\w+\/(?:(?:fallback_)?instance|hedge|strategy)$/,
-  putInstance: /^\/(?:secret|url|key|options(?:\/headers\/.+)?)$/,
+  putInstance: /^\/(?:secret|url|key|options(?:\/(?:headers\/.+|flex))?)$/,
   listWebhooks: /^\/cursor$/,
   listWebhookDeliveries: /^\/cursor$/,
   putWebhook: /^\/(?:secret|url)$/,
