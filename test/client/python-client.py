@@ -54,6 +54,18 @@ def broken(request: httpx.Request) -> httpx.Response:
 DONE: Json = {"stop_reason": "end_turn"}
 
 
+class Model:
+    """As a class of pydantic has it."""
+
+    @staticmethod
+    def model_json_schema() -> Json:
+        return {"type": "object"}
+
+    @staticmethod
+    def model_validate(value: object) -> tuple[str, object]:
+        return "made of", value
+
+
 class Server:
     """Answers requests one after the other. A request too many fails."""
 
@@ -377,9 +389,10 @@ class Streams(unittest.TestCase):
         events = [(at + 1, *event) for at, event in enumerate(again)]
         self.assertEqual(Server(run_stream(*events)).engine.run("hi").result().output, "kept\n\nnew")
         typed = run_stream((1, "text", {"text": "a"}), (2, "done", {**DONE, "output": {"n": 1}}))
-        server = Server(typed)
-        self.assertEqual(server.engine.run("hi", schema={"type": "object"}).result().output, {"n": 1})
-        self.assertEqual(server.body()["response_schema"], {"type": "object"})
+        for schema, output in (({"type": "object"}, {"n": 1}), (Model, ("made of", {"n": 1}))):
+            server = Server(typed)
+            self.assertEqual(server.engine.run("hi", schema=schema).result().output, output)
+            self.assertEqual(server.body()["response_schema"], {"type": "object"})
 
     def test_a_run_that_was_not_started_is_cancelled_without_a_request(self) -> None:
         server = Server()
