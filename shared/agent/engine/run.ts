@@ -304,6 +304,7 @@ const ABORT_MESSAGE: Partial<Record<RunErrorCode, string>> = {
   session_deleted: 'the session was deleted',
   worker_draining: 'the server is shutting down',
   worker_lost: 'the worker that ran this was lost',
+  timeout: 'the run did not end by its deadline',
 }
 
 /** The terminal event of a run whose signal was aborted. */

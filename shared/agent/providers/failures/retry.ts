@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Batched, eachOf } from '../../../kernel/async/batch.ts'
 import type { WarningEvent } from '../../../kernel/events.ts'
+import { leavesFlex } from '../flex.ts'
 import type { Failure, ModelPart, ModelRequest, ModelRoute } from '../port.ts'
 import { tracedAnswer } from './traced-answer.ts'
 
@@ -68,7 +69,7 @@ export async function* startWithRetry(call: RoutedCall): PendingAnswer {
   const { route, request, signal, policy, hasFallback } = call
   let timeouts = 0
   const { model, caller } = route
-  const asked = { ...request, model, caller, ...(hasFallback && { maxWaitMs: policy.maxRetryAfterMs }) }
+  let asked: ModelRequest = { ...request, model, caller, ...(hasFallback && { maxWaitMs: policy.maxRetryAfterMs }) }
   for (let attempt = 1; ; attempt++) {
     const rest = tracedAnswer(route, () => route.provider.stream(asked, signal))
     const { done, value: first } = await rest.next()
@@ -82,6 +83,7 @@ export async function* startWithRetry(call: RoutedCall): PendingAnswer {
     }
 
     await rest.return?.()
+    if (leavesFlex(failure)) asked = { ...asked, isUrgent: true }
     const delayMs = retryDelayMs(attempt, failure, policy)
     yield retryWarning(attempt, failure, delayMs)
     if (!(await sleepUnlessAborted(delayMs, signal))) return undefined

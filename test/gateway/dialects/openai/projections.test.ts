@@ -87,6 +87,11 @@ describe("a run as OpenAI's responses, read by the package's own accumulator", (
     expect(itemsOf({ pauses: 3, partials: [2] })).to.equal('mcp_call,message')
   })
 
+  it('D54.4: a start that found no room in time is a rate limit', () => {
+    const late = of.respond(responses(), [of.turn(1), { ...of.failed, code: 'no_room' }]).chunks.at(-1)
+    expect(late).to.have.nested.property('response.error.code', 'rate_limit_exceeded')
+  })
+
   it('the id of a response says all that is needed to make it again, and no other text is one', () => {
     const ref = { runId: of.RUN, part: 17, sessionId: 'support-7' }
     expect(readResponseId(responseId(ref))).to.deep.equal(ref)
