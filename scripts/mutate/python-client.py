@@ -23,6 +23,8 @@ CLIENT = Path("shared/client-python/agent_engine")
 LEFT_OUT = ("_blocking/", "_characters.py", "__init__.py")
 TESTS = ("test/conformance/python-client.test.ts", "test/client/python-answers.test.ts", "test/reading/python.test.ts")
 TIMEOUT_SECS = 90
+#: With the Node of the repository first.
+PATH = f"{ROOT}/node_modules/.bin:{os.environ['PATH']}"
 
 COMPARED = {
     ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt,
@@ -67,17 +69,17 @@ class Replace(ast.NodeTransformer):
         return ast.copy_location(self._new, node) if node is self._old else self.generic_visit(node)
 
 
-def is_annotation(node: ast.AST, tree: ast.AST) -> bool:
-    """Annotations mean nothing at run time."""
-    annotations = [getattr(each, name) for each in ast.walk(tree) for name in ("annotation", "returns") if getattr(each, name, None)]
-    return any(node is within for each in annotations for within in ast.walk(each))
+def annotations_in(tree: ast.AST) -> set[ast.AST]:
+    """They mean nothing at run time."""
+    found = [getattr(each, name, None) for each in ast.walk(tree) for name in ("annotation", "returns")]
+    return {within for each in found if each is not None for within in ast.walk(each)}
 
 
 def places(file: str) -> list[tuple[str, int, int]]:
     """The file, the number of the node in it, and that of its change."""
     tree = ast.parse((ROOT / CLIENT / file).read_text())
-    nodes = list(ast.walk(tree))
-    return [(file, at, which) for at, node in enumerate(nodes) if not is_annotation(node, tree) for which, _ in enumerate(changes_of(node))]
+    left_out = annotations_in(tree)
+    return [(file, at, which) for at, node in enumerate(ast.walk(tree)) if node not in left_out for which, _ in enumerate(changes_of(node))]
 
 
 def mutated(file: str, at: int, which: int) -> tuple[str, str]:
@@ -93,12 +95,12 @@ def mutated(file: str, at: int, which: int) -> tuple[str, str]:
 def run(folder: Path, packages: str) -> bool:
     """Whether all tests pass in this copy."""
     made = [sys.executable, "-B", "scripts/blocking-client.py"]
-    env = {**os.environ, "PYTHONPATH": packages}
+    env = {**os.environ, "PATH": PATH, "PYTHONPATH": packages}
     if subprocess.run(made, cwd=folder, env=env, capture_output=True, check=False).returncode != 0:
         return False
     units = [sys.executable, "-B", "test/client/python-client.py", "--failfast"]
     paths = {**env, "PYTHONPATH": f"{folder}/shared/client-python:{packages}"}
-    return passes(units, folder, paths) and passes(["node_modules/.bin/mocha", "--bail", *TESTS], folder, dict(os.environ))
+    return passes(units, folder, paths) and passes(["node_modules/.bin/mocha", "--bail", *TESTS], folder, env)
 
 
 def passes(command: list[str], folder: Path, env: dict[str, str]) -> bool:
@@ -123,16 +125,18 @@ def main(count: int = 100, seed: int = 1, only: str = "") -> int:
     found = [place for file in files if not file.startswith(LEFT_OUT) and only in file for place in places(file)]
     chosen = random.Random(seed).sample(found, min(count, len(found)))
     ask = "import('./scripts/local-services/python-client.ts').then(async (it) => console.log(await it.requirePythonClient()))"
-    packages = subprocess.run(["node", "-e", ask], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+    packages = subprocess.run(["node", "-e", ask], cwd=ROOT, env={**os.environ, "PATH": PATH}, capture_output=True, text=True, check=True).stdout.strip()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         copy_to(folder)
         if not run(folder, packages):
             raise SystemExit("the tests fail without a change")
-        left = [what for place in chosen if (what := survives(folder, packages, *place)) is not None]
-    for what in left:
-        print(what)
-    print(f"{len(chosen) - len(left)} of {len(chosen)} changes were found, of {len(found)} that are possible")
+        left = 0
+        for place in chosen:
+            if (what := survives(folder, packages, *place)) is not None:
+                left += 1
+                print(what, flush=True)
+    print(f"{len(chosen) - left} of {len(chosen)} changes were found, of {len(found)} that are possible")
     return 0
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from unittest.mock import patch
 
 import httpx
-from agent_engine import AgentEngine, AgentEngineError, ApiError, ConnectionFailed, Event, RunFailed, RunLost, Settings, TextPieces
+from agent_engine import AgentEngine, AgentEngineError, ApiError, ConnectionFailed, Event, FlowOutcome, RunFailed, RunLost, Settings, TextPieces
 from agent_engine._documents import PlanStep, change_of, progress_of, steps_of
 from agent_engine._events import Outage, is_end_of_flow, is_end_of_run, is_passing
 from agent_engine._requests import backoff, pause_before_repeat
@@ -54,6 +54,18 @@ def broken(request: httpx.Request) -> httpx.Response:
 DONE: Json = {"stop_reason": "end_turn"}
 
 
+class Model:
+    """As a class of pydantic has it."""
+
+    @staticmethod
+    def model_json_schema() -> Json:
+        return {"type": "object"}
+
+    @staticmethod
+    def model_validate(value: object) -> tuple[str, object]:
+        return "made of", value
+
+
 class Server:
     """Answers requests one after the other. A request too many fails."""
 
@@ -77,6 +89,10 @@ class Server:
         return json.loads(content) if content else None
 
 
+def outcome_of(outcome: FlowOutcome) -> tuple[bool, Any, list[Json]]:
+    return outcome.ok, outcome.output, outcome.problems
+
+
 #: A call, the request that it sends with its body, the answer, and what it returns.
 ROWS: Sequence[tuple[Callable[[AgentEngine], Any], str, Any, Json | httpx.Response, Any]] = (
     (lambda it: it.me(), "GET /me", None, {"tenant": "t"}, {"tenant": "t"}),
@@ -93,7 +109,7 @@ ROWS: Sequence[tuple[Callable[[AgentEngine], Any], str, Any, Json | httpx.Respon
     (lambda it: it.sessions.open("s").id, "POST /sessions", {"session_id": "s"}, refusal(409), "s"),
     (lambda it: it.sessions.list(limit=2).page("c"), "GET /sessions?limit=2&cursor=c", None, {"sessions": [], "next_cursor": "d"}, None),
     (lambda it: it.flows.run("total", {"n": 1}, instance="main", model="m").output, "POST /flows/total/run", {"input": {"n": 1}, "provider_instance": "main", "model": "m"}, run_stream((1, "result", {"verdict": "ok", "output": 2})), 2),
-    (lambda it: it.flows.run("t", {}, instance="i").problems, "POST /flows/t/run", {"input": {}, "provider_instance": "i"}, run_stream((1, "result", {"verdict": "no", "output": 2, "problems": [3]})), [3]),
+    (lambda it: outcome_of(it.flows.run("t", {}, instance="i")), "POST /flows/t/run", {"input": {}, "provider_instance": "i"}, run_stream((1, "result", {"verdict": "no", "output": 2, "problems": [3]})), (False, None, [3])),
     (lambda it: it.flows.estimate("t", {}, instance="i"), "POST /flows/t/run?dry_run=true", {"input": {}, "provider_instance": "i"}, {"budget": 1}, {"budget": 1}),
     (lambda it: it.flows.get("t"), "GET /flows/t", None, {"name": "t"}, {"name": "t"}),
     (lambda it: it.flows.list().all(), "GET /flows", None, {"flows": [], "next_cursor": None}, []),
@@ -373,9 +389,10 @@ class Streams(unittest.TestCase):
         events = [(at + 1, *event) for at, event in enumerate(again)]
         self.assertEqual(Server(run_stream(*events)).engine.run("hi").result().output, "kept\n\nnew")
         typed = run_stream((1, "text", {"text": "a"}), (2, "done", {**DONE, "output": {"n": 1}}))
-        server = Server(typed)
-        self.assertEqual(server.engine.run("hi", schema={"type": "object"}).result().output, {"n": 1})
-        self.assertEqual(server.body()["response_schema"], {"type": "object"})
+        for schema, output in (({"type": "object"}, {"n": 1}), (Model, ("made of", {"n": 1}))):
+            server = Server(typed)
+            self.assertEqual(server.engine.run("hi", schema=schema).result().output, output)
+            self.assertEqual(server.body()["response_schema"], {"type": "object"})
 
     def test_a_run_that_was_not_started_is_cancelled_without_a_request(self) -> None:
         server = Server()
@@ -458,6 +475,9 @@ class Permissions(unittest.TestCase):
                 decided: Callable[[float], None] = lambda _: resolution and ask.settle(resolution)  # noqa: B023, E731
                 with patch("time.sleep", decided):
                     self.assertEqual(ask.allow(), is_ours)
+            late, server = self.ask(broken, refusal(409))
+            with patch.object(server.engine._io, "wait", lambda *_: late.settle({"how": "reply", "allow": False})):
+                self.assertTrue(late.deny(), "it is told after the refusal")
             ask.settle({"how": "ended"})
             ask.settle({"how": "reply"})
             self.assertEqual((ask.resolution, ask.allow()), ({"how": "ended"}, False))
