@@ -36,7 +36,7 @@ export function openExecutorMember(settings: Settings, log: Log): Promise<Opened
     await join(relay)
     await opened.start(createBullConsume({ url: redis[0], redis: redis[1], onProblem: problemsTo(log) }), {
       epoch: () => relay.epoch,
-      announce: (runId) => relay.announceStart(runId),
+      announce: (run, reader) => relay.announceStart(run, reader),
       executors: relay.executors,
       isMember: (epoch) => relay.isMember(epoch),
     })

@@ -2,6 +2,7 @@ import type { Tools } from '../../shared/agent/engine/resources.ts'
 import type { ToolBox } from '../../shared/agent/tools/port.ts'
 import type { KnownExecutors } from '../../shared/cluster/members/executors.ts'
 import type { Fence } from '../../shared/cluster/members/fence.ts'
+import type { Announce } from '../../shared/cluster/relay/worker/executor.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
 import type { EventSink } from '../../shared/tenancy/events/port.ts'
@@ -41,7 +42,7 @@ export type ExecutorParts = OpenParts & {
 /** This executor among the others. */
 export type Membership = {
   epoch(): number
-  announce(runId: string): void
+  announce: Announce
   executors: Pick<KnownExecutors, 'isAlive'>
   /** Whether there is a worker or an executor of this epoch. */
   isMember(epoch: number): Promise<boolean>

@@ -1,4 +1,5 @@
 import type { KnownExecutors } from '../../shared/cluster/members/executors.ts'
+import type { Announce } from '../../shared/cluster/relay/worker/executor.ts'
 import { errorEvent, type PlanEvent, type RunEvent } from '../../shared/kernel/events.ts'
 import { planRunId } from '../../shared/kernel/ids.ts'
 import type { Log } from '../../shared/kernel/log.ts'
@@ -29,8 +30,7 @@ export type PlanJobsDeps = {
   epoch(): number
   /** Whether this process may still act for what it has claimed. */
   isHeld(): boolean
-  /** Tells the gateways that wait for a run that it has begun here. */
-  announce(runId: string): void
+  announce: Announce
   /** Aborted when this process shuts down: plans are given back. So is one whose job is asked to give way. */
   draining: AbortSignal
   events: EventSink
@@ -109,7 +109,7 @@ export class PlanJobs {
     const identity = { id: planRunId(plan.plan_id), tenant, sessionId: undefined }
     const about = { plan_id: plan.plan_id, ...(plan.title && { title: shortLine(plan.title, TITLE_CHARS) }) }
     const run = runs.open({ ...identity, needsNoReader: true, kind: 'plan', about })
-    announce(run.id)
+    announce(run)
     const perform = this.#perform.bind(this)
     await run.execute(async function* (_run, signal): AsyncGenerator<RunEvent, void, undefined> {
       outcome = yield* perform(tenant, plan, { ...splitSignal(signal), draining: leaving })

@@ -2,6 +2,7 @@ import type { ToolBox } from '../../shared/agent/tools/port.ts'
 import type { KnownExecutors } from '../../shared/cluster/members/executors.ts'
 import { ALWAYS_HELD } from '../../shared/cluster/members/fence.ts'
 import { createLocalQueue, type LocalQueue } from '../../shared/cluster/memory.ts'
+import type { BegunRun } from '../../shared/cluster/relay/worker/executor.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
 import type { Settings } from '../../shared/platform/config/groups.ts'
@@ -58,7 +59,7 @@ export async function openLocalExecutor(
     hasAny: () => !executor.isDraining(),
     isAlive: async (other) => other === epoch,
   }
-  const announce = (runId: string) => localQueue.runs.waiting.onStarted(runId, epoch)
+  const announce = ({ id }: BegunRun) => localQueue.runs.waiting.onStarted(id, epoch)
   return {
     schedules,
     localQueue,

@@ -26,6 +26,7 @@ const { values } = parseArgs({
 
 const CALLS = 5
 const OUTPUT = 1_000
+const FREE = { input: 1, output: 1 }
 /** Longer than a process may have an old limit, or an old sum of what the others have spent. */
 const KNOWN_MS = 3_000
 const QUIET_MS = 3_000
@@ -101,6 +102,7 @@ async function burst(
     if (isOfBurst(request)) await gate
     const given = answer(request)
     if (typeof given !== 'string' && !Array.isArray(given)) return given
+    if (!isOfBurst(request)) return { steps: typeof given === 'string' ? [{ text: given }] : given, usage: FREE }
     const usage = { input: Math.ceil(JSON.stringify(request.body).length / 4), output: OUTPUT }
     paid++
     dearest = Math.max(dearest, usage.input + usage.output)
@@ -123,7 +125,7 @@ async function burst(
   const held = Promise.withResolvers<void>()
   gate = held.promise
   const from = product.model.requests.length
-  const reached = () => product.model.requests.length - from
+  const reached = () => product.model.requests.slice(from).filter(isOfBurst).length
   const bursting = door.burst(product, count)
   await quiet(reached)
   const waiting = count - reached()
@@ -136,7 +138,7 @@ async function burst(
   return { ...row, dearest, otherEnd: ends.find((text) => !/budget|done|ok|yes/.test(text)) ?? '' }
 }
 
-/** The request that starts the sub-agents is not held. */
+/** The request that starts the sub-agents is not held, and costs hardly anything: what they cost is looked at. */
 const isOfBurst = ({ prompt }: Received) => !prompt.startsWith('Start ')
 
 /** The figure of the gateway that knows most. */

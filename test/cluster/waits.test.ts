@@ -31,6 +31,8 @@ const NO_WAITS = new Set([
     'moment MAX_DIFFERENCE_MS',
     'member-table NOTICE_MS',
     'waiting-runs LOOK_EVERY_MS',
+    'waiting-runs EXPECTED_MS',
+    'executor END_WITHIN_MS',
     'run-finder STARTING_STEP_MS',
   ],
   ...[

@@ -32,6 +32,8 @@ const started = (traceId: string): FlowEvent => ({
   at: '2026-11-22T10:00:00.000Z',
 })
 
+const READER = { gateway: 3, stream: 8 }
+
 describe('the jobs that execute flows', () => {
   const history = useHistory()
 
@@ -39,7 +41,7 @@ describe('the jobs that execute flows', () => {
   function createExecutor(changes: Partial<FlowJobsDeps> = {}, outcome: FlowOutcome = OUTCOME) {
     const executed: FlowExecution[] = []
     const remembered: unknown[] = []
-    const announced: string[] = []
+    const announced: unknown[] = []
     const runs = new Runs(
       { maxLive: 10, resumeMs: 60_000, maxJournalBytes: 1_000_000 },
       { onBug: () => {}, onEvent: () => {}, onForgotten: () => {} },
@@ -65,11 +67,11 @@ describe('the jobs that execute flows', () => {
       executors: { isAlive: async (epoch) => epoch === EPOCH },
       epoch: () => EPOCH,
       isHeld: () => true,
-      announce: (runId) => announced.push(runId),
+      announce: ({ id }, reader) => announced.push([id, reader]),
       log: SILENT_LOG,
       ...changes,
     })
-    const handle = ({ trace_id: id }: Dispatch) => jobs.handle({ kind: 'flow', tenant: TENANT, id })
+    const handle = ({ trace_id: id }: Dispatch) => jobs.handle({ kind: 'flow', tenant: TENANT, id, reader: READER })
     const eventsOf = ({ trace_id: id }: Dispatch) => {
       const run = runs.get(TENANT, runIdOf(id))
       const cursor = run.follow(0)
@@ -104,7 +106,7 @@ describe('the jobs that execute flows', () => {
       memory: 'what was corrected',
     })
     expect(executed[0]).not.to.have.property('caller')
-    expect(announced).to.deep.equal([runIdOf(dispatch.trace_id)])
+    expect(announced).to.deep.equal([[runIdOf(dispatch.trace_id), READER]])
     const ended = await read(dispatch)
     expect(ended).to.deep.include({ status: 'ok', executor: EPOCH, turns: 2 })
     expect(eventsOf(dispatch).map(({ type }) => type)).to.deep.equal(['started', 'result'])

@@ -55,7 +55,7 @@ describe('the jobs that execute plans', () => {
       executors: { isAlive: async (epoch) => epoch === EPOCH },
       epoch: () => EPOCH,
       isHeld: () => true,
-      announce: (runId) => announced.push(runId),
+      announce: ({ id }) => announced.push(id),
       draining: drain.signal,
       metrics: NO_METRICS,
       log: SILENT_LOG,

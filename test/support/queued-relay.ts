@@ -1,3 +1,5 @@
+import type { RunReader } from '../../shared/cluster/commands/runs.ts'
+import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
 import { createRunTable } from './demo-executor.ts'
 import type { TestRelay } from './relay.ts'
 
@@ -17,7 +19,10 @@ export async function openQueuedRelay<Link>(relay: TestRelay<Link>) {
     executor: {
       epoch: member.epoch,
       executor: member.executor,
-      announce: (runId: string) => member.announceStart(runId),
+      announce(id: string, reader?: RunReader) {
+        const ended = reader ? member.executor.runs.get(DEFAULT_TENANT, id).ended : Promise.resolve()
+        member.announceStart({ id, tenant: DEFAULT_TENANT, ended }, reader)
+      },
     },
     brokers: [gateways[0].broker, gateways[1].broker] as const,
     close: relay.close,

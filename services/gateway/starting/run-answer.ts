@@ -22,7 +22,7 @@ export async function answerOf(
   for await (const each of untilAborted(frames, signal)) {
     for (const { event } of decoder.take(each)) {
       if (event.type === 'text') texts.push(event.text)
-      else if (event.type === 'error') throw failure(runId, event)
+      else if (event.type === 'error') throw runFailure(runId, event)
       else if (event.type === 'done') return { ...doneAnswer(runId, texts, event), calls }
       else if (event.type === 'plan_queued') return { ...planAnswer(runId, texts, event), calls }
       else if (event.type === 'tool_use' && event.executor && !event.expires_at) calls.push(event)
@@ -56,13 +56,8 @@ const outputOf = (texts: readonly string[]): string => texts.join('\n\n')
 const doneAnswer = (
   runId: string,
   texts: readonly string[],
-  { total_input_tokens, total_output_tokens, total_tokens, cost_usd, turn_count, stop_reason, ...event }: DoneEvent,
-): RunAnswer => ({
-  run_id: runId,
-  output: 'output' in event ? event.output : outputOf(texts),
-  usage: { total_input_tokens, total_output_tokens, total_tokens, cost_usd, turn_count },
-  stop_reason,
-})
+  { type: _, stop_reason, output = outputOf(texts), ...usage }: DoneEvent,
+): RunAnswer => ({ run_id: runId, output, usage, stop_reason })
 
 const planAnswer = (runId: string, texts: readonly string[], event: PlanQueuedEvent): RunAnswer => ({
   run_id: runId,
@@ -75,7 +70,7 @@ const planAnswer = (runId: string, texts: readonly string[], event: PlanQueuedEv
 /** Seconds after which a client may try again. */
 const RETRY_SECS = 5
 
-function failure(
+export function runFailure(
   runId: string,
   { code, error, suggestion, problems, retry_after_secs = RETRY_SECS }: ErrorEvent,
 ): AppError {

@@ -6,7 +6,7 @@ import type { FrameStream } from '../journal/frame-stream.ts'
 import type { RememberedPage } from '../permissions/remembered-page.ts'
 import type { SignedAnswer, SignedReply } from '../permissions/reply.ts'
 import type { ListedAsks, PermissionPage, PermissionSummary } from '../permissions/store.ts'
-import type { RunFilter, RunPage, RunRequest, RunSearch, RunSummary } from './runs.ts'
+import type { RunFilter, RunPage, RunReader, RunRequest, RunSearch, RunSummary } from './runs.ts'
 import type {
   FilePiece,
   FolderFiles,
@@ -61,6 +61,11 @@ export interface Broker {
   getRun(tenant: TenantId, runId: string): Promise<RunSummary>
   /** Streams the frames after number `after`, or one terminal `stream_gap` when the journal no longer holds the next one. */
   followRun(tenant: TenantId, runId: string, after: number): Promise<FrameStream>
+  /**
+   * Opens a stream of a run that is about to be queued: with its job goes where the executor sends its frames. The caller follows the run once it is queued. Left
+   * out where runs are executed in this process.
+   */
+  expectRun?(tenant: TenantId, runId: string): RunReader
   cancelRun(tenant: TenantId, runId: string): Promise<void>
   /** Tells a run something that its model reads at its next call. The same `id` again changes nothing. Throws `conflict` when the run has ended. */
   steerRun(tenant: TenantId, runId: string, steer: Steer): Promise<void>

@@ -21,6 +21,13 @@ export type SeedMessage = ApiType<'SeedMessage'> & { client?: string } & WithFil
 export const RUN_STATUSES = ['running', 'waiting', 'done', 'failed', 'cancelled'] as const
 export type RunStatus = ApiType<'RunStatus'>
 
+/**
+ * When a run and its model calls have their turns, unless its request says: before all others where somebody waits for the answer, and last where it has time
+ * until a deadline.
+ */
+export const priorityOf = ({ background, deadline_hours: hours, priority }: RunRequest): ApiType<'Priority'> =>
+  priority ?? (hours !== undefined ? 'batch' : background ? 'normal' : 'interactive')
+
 /** `GET /runs/{run_id}` (D4.5g). */
 export type RunSummary = ApiType<'Run'>
 
@@ -55,3 +62,9 @@ export type RunSearch = {
   /** A text in one of the names, whatever its case. */
   q?: string
 }
+
+/**
+ * A stream of the gateway of this epoch that waits for a queued run. Its executor sends the frames there without being asked. `readsEnd`: nobody needs them
+ * before the run has ended, so that those of a short run come together.
+ */
+export type RunReader = { gateway: number; stream: number; readsEnd?: boolean }

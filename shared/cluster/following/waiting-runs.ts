@@ -1,5 +1,7 @@
+import { LRUCache } from 'lru-cache'
 import { within } from '../../kernel/async/deadline.ts'
 import { hasKind } from '../../kernel/errors.ts'
+import type { FrameStream } from '../journal/frame-stream.ts'
 import type { ReaderFailure } from '../journal/frames.ts'
 import { endedBy, FollowedRun, type Following } from './followed-run.ts'
 import type { Run, RunPlaces, RunProcesses } from './port.ts'
@@ -22,13 +24,24 @@ type WaitingRun = {
   misses: number
 }
 
+/** A run that is about to be queued. `begin`: its first reader waits for it. */
+type ExpectedRun = Pick<Run, 'tenant'> & { begin?: (frames: FrameStream) => void }
+
+/** Called when the executor of this epoch begins to send a run, whose stream `open` opens. */
+export type OnBegun = (epoch: number, open: () => FrameStream) => void
+
 const LOOK_EVERY_MS = 500
 /** An executor that does not know its run this often has lost it. */
 const MAX_MISSES = 4
 /** The latest starts are remembered, for a reader whose look-up was under way when the start notice came. */
 const MAX_STARTS = 1_000
+/** Whoever expects a run follows it at once. Later it is looked up, as it may have ended. */
+const EXPECTED_MS = 1_000
 
-/** The queued runs that somebody waits for. A start notice says when one has begun; since it may be lost, they are also looked up. */
+/**
+ * The queued runs that somebody waits for. Their first frames, or a start notice, say when one has begun; since both may be lost, they are also looked
+ * up.
+ */
 export class WaitingRuns {
   readonly #deps: WaitingRunsDeps
   /** In the order in which they are looked up. */
@@ -36,6 +49,7 @@ export class WaitingRuns {
   readonly #lookEveryMs: number
   /** Epochs of executors by the id of the run. */
   readonly #starts = new Map<string, number>()
+  readonly #expected = new LRUCache<string, ExpectedRun>({ max: MAX_STARTS, ttl: EXPECTED_MS })
   #timer: NodeJS.Timeout | undefined
   #isLooking = false
   #onEmpty = () => {}
@@ -50,7 +64,22 @@ export class WaitingRuns {
     return [...this.#runs.values()].reduce((count, { streams }) => count + streams.size, 0)
   }
 
-  /** Returns the stream of a run that was found waiting. */
+  /** A run is about to be queued whose executor is told where its frames go. Before it is followed they are a start notice only. */
+  expect({ tenant, runId }: Run): OnBegun {
+    const expected: ExpectedRun = { tenant }
+    this.#expected.set(runId, expected)
+    return (epoch, open) => {
+      expected.begin?.(open())
+      this.onStarted(runId, epoch)
+    }
+  }
+
+  /** Whether this process has queued the run a moment ago, and nobody has followed it here. */
+  isExpected({ tenant, runId }: Run): boolean {
+    return this.#expected.get(runId)?.tenant === tenant
+  }
+
+  /** Returns the stream of a run that was found waiting, or is expected. */
   wait(run: Run, following: Following): FollowedRun {
     const { runId: id } = run
     const fresh = { isBeginning: false, lookAt: this.#nextLook(), misses: 0 }
@@ -59,6 +88,7 @@ export class WaitingRuns {
     waiting.streams.add(stream)
     this.#runs.set(id, waiting)
     this.#lookLater()
+    this.#awaitExpected(waiting, stream)
     const epoch = this.#starts.get(id)
     if (epoch !== undefined) void this.#begin(waiting, epoch)
     return stream
@@ -83,6 +113,18 @@ export class WaitingRuns {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#onEmpty = resolve
     await within(withinMs, promise)
+  }
+
+  /** A stream that was opened otherwise meanwhile, or was left, leaves the frames at once. */
+  #awaitExpected(waiting: WaitingRun, stream: FollowedRun): void {
+    const { runId } = waiting.run
+    const expected = this.#expected.get(runId)
+    this.#expected.delete(runId)
+    if (!expected) return
+    expected.begin = (frames) => {
+      this.#remove(waiting, stream)
+      stream.begin(frames)
+    }
   }
 
   /** Opens the streams at the executor. Never rejects: those that cannot be opened wait for the next look-up. */

@@ -83,10 +83,11 @@ const workerOptions = (
   maxStalledCount: BULLMQ_MAX_STALLED,
 })
 
-const toJob = (kind: JobKind, { id = '', data: { tenant, name, trace } }: BullJob<BullData>): Job => ({
+const toJob = (kind: JobKind, { id = '', data: { tenant, name, reader, trace } }: BullJob<BullData>): Job => ({
   kind,
   tenant,
   id: name === undefined ? id : tickId(tenant, { name, at: tickTimeOf(id) }),
+  ...(reader && { reader }),
   ...(trace && { trace }),
 })
 

@@ -1,4 +1,5 @@
 import type { ConnectionOptions } from 'bullmq'
+import type { RunReader } from '../../cluster/commands/runs.ts'
 import { withDeadline } from '../../kernel/async/deadline.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { TraceLink } from '../../kernel/trace.ts'
@@ -11,7 +12,7 @@ import { nextTick } from './schedule-times.ts'
 export const keyPrefixOf = (kind: JobKind, options: RedisOptions): string => `${prefixOf(options)}{${kind}}`
 
 /** The part of a job that BullMQ stores besides its kind and id. A tick has the name of its schedule. */
-export type BullData = { tenant: TenantId; name?: string; trace?: TraceLink }
+export type BullData = { tenant: TenantId; name?: string; reader?: RunReader; trace?: TraceLink }
 
 type Repeat = { pattern: string; tz?: string }
 

@@ -41,7 +41,7 @@ const LOOKED_AT = 1_000
 
 /**
  * Makes the job whose turn it is the next one that BullMQ hands out. The tenants among the arguments have their shares: their jobs are
- * passed over, or with `any` come after those of the others. As a consumer that passes jobs over has used up BullMQ's marker of waiting
+ * passed over, or with `any` come after those of the others. Before, it notes the place of a job that was taken without it. As a consumer that passes jobs over has used up BullMQ's marker of waiting
  * jobs, it is set again for the other consumers. BullMQ sets it whenever it hands out a job: where no further one waits it is removed, since every
  * consumer would look in vain.
  *
@@ -51,8 +51,9 @@ const LOOKED_AT = 1_000
 const CHOOSE = `
 local listed, waiting, places, marker = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local prefix, unit, count, any = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == 'any'
+if tonumber(ARGV[5]) > 0 then redis.call('HSET', places, '*served', ARGV[5]) end
 local hasShare = {}
-for i = 5, #ARGV do hasShare[ARGV[i]] = true end
+for i = 6, #ARGV do hasShare[ARGV[i]] = true end
 local function isPassedOver(id)
   local data = redis.call('HGET', prefix .. id, 'data')
   return data and hasShare[cjson.decode(data).tenant]
@@ -152,13 +153,17 @@ export async function placeOf(queue: BullKeys, { tenant, id }: Job, maxPlace = M
 
 export type Choice = 'ready' | 'none' | 'passed_over'
 
-/** `withShare`: the tenants whose jobs are passed over, or with `isAnyFree` come after the others. */
+/** `withShare`: the tenants whose jobs are passed over, or with `isAnyFree` come after the others. `taken`: the place of a job that was taken without this. */
 export async function chooseNext(
   queue: BullKeys,
-  { withShare, isAnyFree }: { withShare: Iterable<TenantId>; isAnyFree: boolean },
+  {
+    withShare,
+    isAnyFree,
+    taken = 0,
+  }: { withShare: Iterable<TenantId>; isAnyFree: boolean; taken?: number | undefined },
 ): Promise<Choice> {
   const [listed = '', waiting = '', marker = ''] = keysOf(queue, 'wait', 'prioritized', 'marker')
-  const args = [queue.toKey(''), UNIT, LOOKED_AT, isAnyFree ? 'any' : 'below', ...withShare]
+  const args = [queue.toKey(''), UNIT, LOOKED_AT, isAnyFree ? 'any' : 'below', taken, ...withShare]
   const choice = await run(queue, 'aeChoose', [listed, waiting, placesOf(queue), marker], args)
   if (choice === 1) return 'ready'
   return choice === 0 ? 'none' : 'passed_over'

@@ -33,6 +33,10 @@ export class JobWorker extends Worker<BullData, void> {
   readonly #slots: Slots
   readonly #slotOf = new WeakMap<BullJob<BullData>, Slot>()
   #isLeaving = false
+  /** Whether no job waited when the queue was looked at last. */
+  #isDrained = false
+  /** The place of the job that was taken last without being chosen. */
+  #taken: number | undefined
   /** Whether a job has ended, or `close` was called, since the queue was looked at. */
   #hasNews = false
   #wake = () => {}
@@ -110,11 +114,14 @@ export class JobWorker extends Worker<BullData, void> {
 
   /** Called for each job, one call after the other. */
   protected override async moveToActive(token: string, name?: string): Promise<BullJob<BullData>> {
-    for (let choice = await this.#untilReady(); choice; choice = await this.#untilReady()) {
+    const isFirst = this.#isFirst()
+    for (let choice = isFirst ? 'first' : await this.#untilReady(); choice; choice = await this.#untilReady()) {
       // BullMQ would look again, which only ticks need: they wait for their times.
-      if (choice === 'none' && !this.#hasTicks) return (await this.nextJobFromJobData()) ?? NO_JOB
-      const job = await super.moveToActive(token, name)
-      if (!job) return job
+      const isEmpty = choice === 'none' && !this.#hasTicks
+      const job = isEmpty ? await this.nextJobFromJobData() : await super.moveToActive(token, name)
+      this.#isDrained = !job
+      if (!job) return NO_JOB
+      if (choice === 'first') this.#taken = job.opts.priority
       const slot = this.#slots.take(job.data.tenant, this.#mayGrow)
       if (slot) this.#slotOf.set(job, slot)
       if (slot) return job
@@ -135,8 +142,16 @@ export class JobWorker extends Worker<BullData, void> {
     return undefined
   }
 
+  /** Whether BullMQ's own choice is as good: one job has come to an empty queue, and is passed over in no case. */
+  #isFirst(): boolean {
+    const [withShare] = this.#slots.tenantsWithShare()
+    return this.#isDrained && !this.#isLeaving && !this.#hasTicks && !this.#slots.isFull && withShare === undefined
+  }
+
   #choose(): Promise<Choice> {
-    return chooseNext(this, { withShare: this.#slots.tenantsWithShare(), isAnyFree: !this.#slots.isFull })
+    const taken = this.#taken
+    this.#taken = undefined
+    return chooseNext(this, { withShare: this.#slots.tenantsWithShare(), isAnyFree: !this.#slots.isFull, taken })
   }
 
   #giveWayOf(job: BullJob<BullData>): AbortSignal {

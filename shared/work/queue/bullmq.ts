@@ -2,7 +2,6 @@ import type { Queue } from 'bullmq'
 import { LRUCache } from 'lru-cache'
 import { withDeadline } from '../../kernel/async/deadline.ts'
 import { AppError } from '../../kernel/errors.ts'
-import type { TenantId } from '../../kernel/tenant.ts'
 import { currentLink } from '../../kernel/trace.ts'
 import type { RedisOptions } from '../../platform/config/redis-place.ts'
 import type { ClientTimes } from '../../platform/redis/connect.ts'
@@ -46,7 +45,7 @@ export function createBullQueue(url: string, options: RedisOptions = {}): JobQue
         const place = (isNew ? places.get(key) : undefined) ?? (await findPlace(queue, job))
         if (place === undefined) return
         places.set(key, place, { noUpdateTTL: true })
-        await queue.add(job.kind, dataOf(job.tenant), { jobId: job.id, priority: place })
+        await queue.add(job.kind, dataOf(job), { jobId: job.id, priority: place })
       }
       await answered(add())
     },
@@ -82,9 +81,9 @@ async function findPlace(queue: Queue<BullData>, job: Job): Promise<number | und
   return typeof place === 'number' ? place : undefined
 }
 
-function dataOf(tenant: TenantId): BullData {
+function dataOf({ tenant, reader }: Job): BullData {
   const trace = currentLink()
-  return trace ? { tenant, trace } : { tenant }
+  return { tenant, ...(reader && { reader }), ...(trace && { trace }) }
 }
 
 /** Loads BullMQ, and connects without waiting for Redis. */

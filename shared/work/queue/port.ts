@@ -1,12 +1,16 @@
+import type { RunReader } from '../../cluster/commands/runs.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { TraceLink } from '../../kernel/trace.ts'
 
 export const JOB_KINDS = ['flow', 'plan', 'schedule', 'batch'] as const
-/** The kinds of queued work. Each has a queue of its own. A job of kind `schedule` is one tick of a schedule, and one of kind `batch` some items of a batch. */
+/** The kinds of queued work. Each has a queue of its own. A job of kind `schedule` is one tick of a schedule, and one of kind `batch` some items of a batch, or a flow that has time until its deadline. */
 export type JobKind = (typeof JOB_KINDS)[number]
 
-/** A job holds ids only: everything else is in the store before the job is added. `id` is unique and has no colon. The queue sets `trace`. */
-export type Job = { kind: JobKind; tenant: TenantId; id: string; trace?: TraceLink }
+/**
+ * A job holds ids only: everything else is in the store before the job is added. `id` is unique and has no colon. `reader` waits for its run. The queue sets
+ * `trace`.
+ */
+export type Job = { kind: JobKind; tenant: TenantId; id: string; reader?: RunReader; trace?: TraceLink }
 
 /** `oldestWaitingMs` is the age of the job that has waited longest, 0 when none waits. `failed` counts those that are still listed. */
 export type JobCounts = { waiting: number; active: number; failed: number; oldestWaitingMs: number }

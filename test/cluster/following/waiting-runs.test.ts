@@ -6,6 +6,7 @@ import { failureFrame } from '../../../shared/cluster/journal/frames.ts'
 import { AppError, notFound } from '../../../shared/kernel/errors.ts'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
 import { textOf } from '../../support/broker-answers.ts'
+import { tenantId } from '../../support/tenant.ts'
 import { until } from '../../support/until.ts'
 
 const TENANT = DEFAULT_TENANT
@@ -16,6 +17,17 @@ const away = () => new AppError('unavailable', 'away')
 async function* streamOf(text: string): FrameStream {
   yield { text, lastSeq: 1 }
 }
+
+/** A stream that nobody reads, and says when it is left. */
+const leftStream = (onLeft: () => void): FrameStream => ({
+  [Symbol.asyncIterator]: () => ({
+    next: async () => expect.fail('nobody reads it'),
+    async return() {
+      onLeft()
+      return { done: true, value: undefined }
+    },
+  }),
+})
 
 type Setup = {
   find?: (runId: string) => RunState
@@ -66,6 +78,30 @@ describe('streams of runs that wait in the queue', () => {
     expect(followed).to.deep.equal(['a at 5 after 0', 'a at 5 after 0'])
     expect(waiting.count).to.equal(1)
     await other.return?.()
+  })
+
+  it('a run that is expected begins with the frames that its executor sends, which also is a start notice to the other readers', async () => {
+    const { waiting, looked, followed } = setUp({ lookEveryMs: 60_000 })
+    const begin = waiting.expect({ tenant: TENANT, runId: 'a' })
+    expect(waiting.isExpected({ tenant: TENANT, runId: 'a' })).to.equal(true)
+    expect(waiting.isExpected({ tenant: tenantId('other'), runId: 'a' })).to.equal(false)
+    const readings = [wait(waiting, 'a'), wait(waiting, 'a')].map(textOf)
+    expect(waiting.isExpected({ tenant: TENANT, runId: 'a' })).to.equal(false)
+    begin(5, () => streamOf('sent'))
+    expect(await Promise.all(readings)).to.deep.equal(['sent', 'begun'])
+    expect([looked, followed, waiting.count]).to.deep.equal([[], ['a at 5 after 0'], 0])
+  })
+
+  it('frames that come after their reader has left are left at once, and those before one follows are a start notice', async () => {
+    const { waiting, followed } = setUp({ lookEveryMs: 60_000 })
+    let isLeft = false
+    const begin = waiting.expect({ tenant: TENANT, runId: 'a' })
+    await wait(waiting, 'a')[Symbol.asyncIterator]().return?.()
+    begin(5, () => leftStream(() => void (isLeft = true)))
+    expect(isLeft).to.equal(true)
+    waiting.expect({ tenant: TENANT, runId: 'b' })(5, () => expect.fail('nobody reads it'))
+    expect(await textOf(wait(waiting, 'b'))).to.equal('begun')
+    expect(followed).to.deep.equal(['b at 5 after 0'])
   })
 
   it('the latest thousand bells are remembered for a reader that comes just after its own', async () => {

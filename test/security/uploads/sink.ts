@@ -3,6 +3,9 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { until } from '../../support/until.ts'
 
+/** Hundreds of megabytes go through the disk of a machine that is busy with other work. */
+const ARRIVE_MS = 180_000
+
 /** A transcription backend that counts the bytes of each request and answers when it has all of them. */
 export class Sink implements AsyncDisposable {
   /** The bytes of each request that arrived completely. */
@@ -28,7 +31,11 @@ export class Sink implements AsyncDisposable {
 
   /** Waits until so many requests have arrived completely. */
   async received(count: number): Promise<void> {
-    await until(() => this.sizes.length >= count, { what: `${count} uploads to arrive`, lastSeen: () => this.sizes })
+    await until(() => this.sizes.length >= count, {
+      what: `${count} uploads to arrive`,
+      withinMs: ARRIVE_MS,
+      lastSeen: () => this.sizes,
+    })
   }
 
   async #receive(req: IncomingMessage, res: ServerResponse): Promise<void> {

@@ -23,6 +23,8 @@ type Status = 'in_progress' | 'completed' | 'failed' | 'cancelled'
 /** A call that was made, until it is shown with its result. */
 type Call = { input: JsonObject; request?: string }
 
+const RATE_LIMITED: ReadonlySet<string> = new Set(['provider_rate_limited', 'budget_exhausted', 'no_room'])
+
 /** Makes a response of OpenAI's Responses API from a part of a run. */
 export class ResponsesProjection implements Projection<ResponseEvent> {
   readonly #facts: ResponseFacts
@@ -34,6 +36,8 @@ export class ResponsesProjection implements Projection<ResponseEvent> {
   #usage = { input: 0, output: 0, cached: 0 }
   #status: Status = 'in_progress'
   #error: JsonObject | null = null
+  /** How the run has failed. */
+  failure: ErrorEvent | undefined
 
   constructor(facts: ResponseFacts) {
     this.#facts = facts
@@ -191,10 +195,11 @@ export class ResponsesProjection implements Projection<ResponseEvent> {
     return [...closed, this.#whole(status === 'completed' ? 'response.completed' : 'response.failed')]
   }
 
-  #fail({ code, error, suggestion }: ErrorEvent): ResponseEvent[] {
+  #fail(failure: ErrorEvent): ResponseEvent[] {
+    this.failure = failure
+    const { code, error, suggestion } = failure
     const isCancelled = code === 'cancelled' || code === 'session_deleted'
-    const known =
-      code === 'provider_rate_limited' || code === 'budget_exhausted' ? 'rate_limit_exceeded' : 'server_error'
+    const known = RATE_LIMITED.has(code) ? 'rate_limit_exceeded' : 'server_error'
     this.#error = isCancelled ? null : { code: known, message: `${error} (${code}). ${suggestion}` }
     return this.#end(isCancelled ? 'cancelled' : 'failed')
   }

@@ -6,6 +6,7 @@ import { answerUntilLeft, endWithClient, type OnDisconnect, onDisconnectOf } fro
 import { hasScope, tenantOf } from '../../middleware/auth.ts'
 import { idempotencyKeyOf, queryFlag, queryNumber } from '../../params.ts'
 import { leaveRunning } from '../../starting/answer-start.ts'
+import { runFailure } from '../../starting/run-answer.ts'
 import { repeatedOf } from '../../starting/start-once.ts'
 import type { DialectDeps } from '../dialect.ts'
 import { lacksPlace, sessionIdIn } from '../shared/conversation.ts'
@@ -73,6 +74,8 @@ function create(deps: DialectDeps): RequestHandler {
     if (onDisconnect === 'cancel') endWithClient(deps.broker, res, { runId: ref.runId })
     await answerUntilLeft(res, async (signal) => {
       await readResponse(source, projection, { signal })
+      const { failure } = projection
+      if (failure?.code === 'no_room') throw runFailure(ref.runId, failure) // Nothing has begun: the client may send it again.
       return projection.response
     })
   }

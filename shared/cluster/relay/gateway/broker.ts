@@ -86,6 +86,10 @@ export class RelayBroker {
       ...{ workers, executors, calls, places, runCalls, permissions, areSessionsKept },
       ...{ queued: this.#queued, sessions: this.#sessions, starts: this.#starts },
       runs: new RunFinder({ places, processes: runCalls }),
+      expectRun: (tenant, runId) => ({
+        gateway: membership.epoch,
+        stream: this.streams.expect(this.#queued.waiting.expect({ tenant, runId })),
+      }),
       areRunsKept: this.recovery !== undefined,
     })
   }

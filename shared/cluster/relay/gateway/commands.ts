@@ -24,6 +24,7 @@ export type CommandParts = {
   sessions: SessionRouter
   starts: RunStarts
   permissions: PermissionStore
+  expectRun: Required<Broker>['expectRun']
   /** Whether sessions outlive their worker (D32), and whether their runs do. */
   areSessionsKept: boolean
   areRunsKept: boolean
@@ -123,9 +124,10 @@ function startCommands(parts: CommandParts): Pick<Broker, 'startRun' | 'estimate
 
 function runCommands(
   parts: CommandParts,
-): Pick<Broker, 'listRuns' | 'getRun' | 'followRun' | 'cancelRun' | 'steerRun'> {
-  const { workers, executors, calls, starts } = parts
+): Pick<Broker, 'listRuns' | 'expectRun' | 'getRun' | 'followRun' | 'cancelRun' | 'steerRun'> {
+  const { workers, executors, calls, starts, expectRun } = parts
   return {
+    expectRun,
     listRuns: (tenant, page) => listRuns(calls, { tenant, page, epochs: [...workers.alive, ...executors.alive] }),
     getRun: (tenant, runId) => finderOf(parts, runId).getRun(tenant, runId),
     async followRun(tenant, runId, after) {

@@ -1,5 +1,7 @@
+import { LRUCache } from 'lru-cache'
 import { within } from '../../../kernel/async/deadline.ts'
 import type { CounterName, Metrics } from '../../../kernel/metrics.ts'
+import type { OnBegun } from '../../following/waiting-runs.ts'
 import type { Position } from '../../journal/frame-stream.ts'
 import type { ReaderFailure } from '../../journal/frames.ts'
 import {
@@ -27,6 +29,9 @@ export type StreamsDeps = {
 /** A stream that is not accepted belongs to a run that its worker has not confirmed: nothing is reported about it. */
 type OpenStream = { epoch: number; stream: RelayedStream; isAccepted: boolean }
 
+/** Above this number the streams of the runs that were queued first are opened as those that were not expected. */
+const MAX_EXPECTED = 10_000
+
 /**
  * The open streams of this gateway by stream number. The gateway chooses the number, the worker puts it into every record that
  * it sends for the stream.
@@ -34,6 +39,8 @@ type OpenStream = { epoch: number; stream: RelayedStream; isAccepted: boolean }
 export class RelayedStreams {
   readonly #deps: StreamsDeps
   readonly #open = new Map<number, OpenStream>()
+  /** By the numbers that their streams will have. */
+  readonly #expected = new LRUCache<number, OnBegun>({ max: MAX_EXPECTED })
   #lastNumber = 0
   #onEmpty = () => {}
 
@@ -47,12 +54,19 @@ export class RelayedStreams {
 
   /** Opens a stream that starts after frame `after` of a run of this worker. It stays open until its iteration has returned. */
   open(epoch: number, after: number): { number: number; stream: RelayedStream } {
-    return this.#openStream(epoch, after, true)
+    return this.#openStream(++this.#lastNumber, { epoch, after, isAccepted: true })
+  }
+
+  /** Returns the number of a stream that an executor begins to send without being asked. */
+  expect(onBegun: OnBegun): number {
+    const number = ++this.#lastNumber
+    this.#expected.set(number, onBegun)
+    return number
   }
 
   /** Opens the stream of a new run. The run does not act before `accept`. */
   openNew(epoch: number): { number: number; stream: RelayedStream } {
-    return this.#openStream(epoch, 0, false)
+    return this.#openStream(++this.#lastNumber, { epoch, after: 0, isAccepted: false })
   }
 
   /** The worker has confirmed the new run, so its client gets it. */
@@ -63,8 +77,10 @@ export class RelayedStreams {
     open.stream.reportRead()
   }
 
-  #openStream(epoch: number, after: number, isAccepted: boolean): { number: number; stream: RelayedStream } {
-    const number = ++this.#lastNumber
+  #openStream(
+    number: number,
+    { epoch, after, isAccepted }: Omit<OpenStream, 'stream'> & { after: number },
+  ): { number: number; stream: RelayedStream } {
     const { send, isBusAway, metrics, limits } = this.#deps
     const hooks: RelayedStreamHooks = {
       requestResend({ seq, pieces }) {
@@ -97,8 +113,8 @@ export class RelayedStreams {
   onRecord(from: number, received: ReceivedRecord): void {
     const { type, stream: number, seq, count, flags, body } = received
     if (type === RECORD.beat) return this.#onBeat(from, body)
-    const open = this.#open.get(number)
-    if (open?.epoch !== from) return
+    const open = this.#openOf(from, number)
+    if (!open) return
     if (type === RECORD.gap) return open.stream.onGone()
     if (type === RECORD.askReadPosition) return open.isAccepted ? open.stream.reportRead() : undefined
     if (type !== RECORD.frames && type !== RECORD.piece) return
@@ -116,6 +132,18 @@ export class RelayedStreams {
     return failing.length
   }
 
+  /** The stream of this number, if the process of epoch `from` sends it. An executor that is not known yet cannot be answered: it is looked up. */
+  #openOf(from: number, number: number): OpenStream | undefined {
+    const onBegun = this.#deps.isAlive(from) ? this.#expected.get(number) : undefined
+    if (onBegun) {
+      this.#expected.delete(number)
+      onBegun(from, () => this.#openStream(number, { epoch: from, after: 0, isAccepted: true }).stream)
+      if (!this.#open.has(number)) this.#deps.sendLater(from, record(RECORD.detach, { stream: number }))
+    }
+    const open = this.#open.get(number)
+    return open?.epoch === from ? open : undefined
+  }
+
   #remove(number: number, epoch: number): void {
     this.#open.delete(number)
     if (this.#open.size === 0) this.#onEmpty()
@@ -126,9 +154,9 @@ export class RelayedStreams {
   #onBeat(from: number, body: Buffer): void {
     for (let at = 0; at + BEAT_BYTES <= body.length; at += BEAT_BYTES) {
       const number = body.readUInt32LE(at)
-      const open = this.#open.get(number)
+      const open = this.#openOf(from, number)
       if (open) open.stream.onBeat({ seq: body.readUInt32LE(at + 4), pieces: body.readUInt32LE(at + 8) })
-      else this.#deps.send(from, record(RECORD.detach, { stream: number }))
+      else if (this.#deps.isAlive(from)) this.#deps.send(from, record(RECORD.detach, { stream: number }))
     }
   }
 }

@@ -193,12 +193,12 @@ export class Transport {
   }
 
   /**
-   * An unlisted sender is a gateway, or to a gateway a worker: workers send to workers only during a hand-off, when both are on the
-   * list, and executors only to gateways that have found them there.
+   * An unlisted sender is a gateway, or to a gateway an executor, which sends runs that it was not asked for: workers send to workers only during
+   * a hand-off, when both are on the list, and to gateways that have called them.
    */
   #roleOf(epoch: number): Role {
     const member = this.#members.find((each) => each.epoch === epoch)
-    return member?.role ?? (this.#deps.role === 'gateway' ? 'worker' : 'gateway')
+    return member?.role ?? (this.#deps.role === 'gateway' ? 'executor' : 'gateway')
   }
 }
 

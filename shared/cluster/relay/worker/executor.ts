@@ -1,5 +1,8 @@
+import { within } from '../../../kernel/async/deadline.ts'
 import type { Log } from '../../../kernel/log.ts'
+import type { TenantId } from '../../../kernel/tenant.ts'
 import type { RunInbox } from '../../commands/inbox.ts'
+import type { RunReader } from '../../commands/runs.ts'
 import { Executors, type KnownExecutors, knownExecutors } from '../../members/executors.ts'
 import { ClusterMember, type ClusterPorts, type MemberDeps } from '../member.ts'
 import type { MemberReadiness } from '../membership.ts'
@@ -17,6 +20,15 @@ export type ClusterExecutor = {
   /** Ends all runs: this process was evicted, and others may have ended them already. */
   abortAll(): void
 }
+
+/** A queued run that begins here. */
+export type BegunRun = { id: string; tenant: TenantId; ended: Promise<void> }
+
+/** Tells those who wait for a run that it has begun here: `reader`, or all gateways. */
+export type Announce = (run: BegunRun, reader?: RunReader) => void
+
+/** So long the frames of a run are kept back whose reader needs them at its end. */
+const END_WITHIN_MS = 200
 
 /** An executor of the cluster: a member like a worker, which has no sessions and takes its work from the queue. */
 export class ExecutorRelay {
@@ -63,9 +75,15 @@ export class ExecutorRelay {
     await this.#member.membership.start()
   }
 
-  /** Tells the gateways that wait for this queued run that it has begun here. */
-  announceStart(runId: string): void {
-    announceStart(this.#ports.bus, runId, this.epoch)
+  /** Sends the frames of this queued run to the gateway that waits for it, or tells all of them that it has begun here. */
+  announceStart({ id, tenant, ended }: BegunRun, reader?: RunReader): void {
+    if (!reader || !this.#member.membership.isAlive(reader.gateway))
+      return announceStart(this.#ports.bus, id, this.epoch)
+    const send = () => this.#inbox.follow(reader, this.#executor.inbox.followRun(tenant, id, 0))
+    if (!reader.readsEnd) return void send()
+    within(END_WITHIN_MS, ended)
+      .then(send)
+      .catch(() => {}) // It is not known here any more.
   }
 
   readiness(): MemberReadiness {

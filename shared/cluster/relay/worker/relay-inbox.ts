@@ -28,15 +28,18 @@ const ANSWER_SHARE = 0.8
 export class RelayInbox {
   readonly #transport: Transport
   readonly #methods: Partial<CallTable>
+  /** Sends the frames of a run to a gateway. */
+  readonly follow: Follow
   readonly #answered = new AnsweredCalls()
 
   constructor(transport: Transport, methodsOf: (follow: Follow) => Partial<CallTable>) {
     this.#transport = transport
-    this.#methods = methodsOf(({ gateway, stream }, cursor, onAccepted) => {
+    this.follow = ({ gateway, stream }, cursor, onAccepted) => {
       const { seq } = cursor // Read first: frames may be taken as soon as it is attached.
       transport.outbox('gateway', gateway).attach(stream, cursor, onAccepted)
       return seq
-    })
+    }
+    this.#methods = methodsOf(this.follow)
   }
 
   onRecord(from: number, received: ReceivedRecord): void {

@@ -23,7 +23,7 @@ export type FlowCallsDeps = StartDeps & {
   dispatches: Dispatches
   idempotency: Idempotency
   queue: Pick<JobQueue, 'add' | 'remove'>
-  broker: Pick<Broker, 'followRun'>
+  broker: Pick<Broker, 'followRun' | 'expectRun'>
   /** The stored events of an execution that ended. */
   replay(tenant: TenantId, traceId: string): Promise<FrameStream>
   /** How long the events of an execution that nobody finds are looked for; 10 s by default. */
@@ -31,7 +31,7 @@ export type FlowCallsDeps = StartDeps & {
 }
 
 /** A request to run a flow, as the route has read it. */
-export type FlowCall = Pick<Execution, 'request' | 'subject' | 'idempotencyKey' | 'left' | 'onWait'>
+export type FlowCall = Pick<Execution, 'request' | 'subject' | 'idempotencyKey' | 'readsEnd' | 'left' | 'onWait'>
 
 /** An execution that this request has queued, or an earlier one that it joins (D6.6). */
 export type StartedFlow = {

@@ -90,7 +90,7 @@ export class FlowEvaluator {
   async #measure(tenant: TenantId, execution: Execution, signal: AbortSignal): Promise<Measured> {
     let started: StartedFlow
     try {
-      started = await this.#deps.execute(tenant, execution)
+      started = await this.#deps.execute(tenant, { ...execution, readsEnd: true })
     } catch (cause) {
       const refusal = toAppError(cause)
       return { ...NOTHING, trace_id: refusal.traceId ?? null, error: refusalOf(refusal) }

@@ -53,6 +53,30 @@ describe('relayed streams', () => {
     await stream.return()
   })
 
+  it('a stream that is expected is opened by the executor that sends it, also by a heartbeat when the frames were lost; without a reader it is detached', async () => {
+    const { streams, sent } = setUp()
+    const begun: number[] = []
+    const [first = 0, second = 0, unread = 0] = [true, true, false].map((isRead) =>
+      streams.expect((epoch, open) => {
+        begun.push(epoch)
+        if (isRead) open()
+      }),
+    )
+    streams.onRecord(666, received(RECORD.frames, { stream: first, seq: 1, count: 1 }))
+    expect([begun, streams.size]).to.deep.equal([[], 0])
+    streams.onRecord(7, received(RECORD.frames, { stream: first, seq: 1, count: 1 }))
+    streams.onRecord(7, beatOf(second, 3, 0))
+    streams.onRecord(8, beatOf(first, 9, 0))
+    streams.onRecord(7, received(RECORD.frames, { stream: unread, seq: 1, count: 1 }))
+    expect([begun, streams.size]).to.deep.equal([[7, 7, 7], 2])
+    expect(sent).to.deep.equal([
+      [7, RECORD.resend, second, 0],
+      [8, RECORD.detach, first, 0],
+      [7, RECORD.detach, unread, 0],
+    ])
+    streams.fail('relay_unavailable')
+  })
+
   it('a gap is counted when its frames are requested, when they come, and when they are gone', async () => {
     const { streams, counted, sent } = setUp()
     const { number, stream } = streams.open(7, 0)

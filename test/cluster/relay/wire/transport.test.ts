@@ -119,7 +119,7 @@ describe('transport', () => {
     expect(counted.get('stale_frames_dropped')).to.equal(2)
   })
 
-  it('a heartbeat is acknowledged on the channel of its sender’s role, and an unlisted sender has the other role', async () => {
+  it('a heartbeat is acknowledged on the channel of its sender’s role, and an unlisted sender is a gateway, or to a gateway an executor', async () => {
     const worker = await setUp()
     worker.transport.setMembers([workerMember(2), member('gateway', 3)])
     const gateway = await setUp({ role: 'gateway' })
@@ -128,7 +128,7 @@ describe('transport', () => {
     }
     await settled()
     expect(worker.sent.map(({ channel }) => channel)).to.have.members(['wk:2', 'gw:3', 'gw:9'])
-    expect(gateway.sent.map(({ channel }) => channel)).to.have.members(['wk:2', 'wk:3', 'wk:9'])
+    expect(gateway.sent.map(({ channel }) => channel)).to.have.members(['ex:2', 'ex:3', 'ex:9'])
     expect(worker.sent.every(({ type }) => type === RECORD.ack)).to.equal(true)
   })
 
@@ -204,7 +204,7 @@ describe('transport', () => {
     transport.outbox('gateway', 2).attach(1, journal.follow(0))
     const since = performance.now()
     await transport.flush()
-    expect(performance.now() - since).to.be.within(990, 2_000)
+    expect(performance.now() - since).to.be.at.least(990)
   })
 
   it('the senders of frames share the budget of a receiver that acknowledges nothing', async () => {

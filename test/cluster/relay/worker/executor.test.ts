@@ -90,7 +90,7 @@ describe('executors of the relay', () => {
     await until(() => member.epoch !== before && member.epoch > 0, { what: 'the executor to join again' })
     expect(member.executor.liveRuns()).to.equal(0)
     const run = beginRun(member.executor, TENANT, next)
-    member.announceStart(next)
+    setup.executor.announce(next)
     run.finish()
     expect(eventsOf(await reading)).to.deep.equal(['started', 'result'])
   })

@@ -132,6 +132,16 @@ describe('the calls of flows', () => {
     stream?.end()
   }
 
+  it('a job names who waits for its run, and whether that needs the end alone', async () => {
+    const broker = { followRun: async () => new FedStream(), expectRun: () => ({ gateway: 5, stream: 2 }) }
+    const { calls, queued } = createCalls({ broker })
+    for (const readsEnd of [true, false]) await calls.start(TENANT, 'summarize', { ...CALL, readsEnd })
+    expect(queued.map(({ reader }) => reader)).to.deep.equal([
+      { gateway: 5, stream: 2, readsEnd: true },
+      { gateway: 5, stream: 2, readsEnd: false },
+    ])
+  })
+
   it('store the dispatch with the names of its instances, queue ids only, and answer when it has ended', async () => {
     const { calls, queued, streams } = createCalls()
     const { traceId, isReplayed, answer } = await calls.start(TENANT, 'summarize', CALL)
