@@ -239,7 +239,7 @@ inBothForms('batches of a flow', (startProduct, form) => {
       return bodyOf(await bench.call('POST', path, body, headers), 202) as { run_id: string; trace_id: string }
     }
     const read = async (id: string) => bodyOf(await bench.call('GET', `/runs/${id}`)) as ApiType<'Run'>
-    const ended = async ({ run_id: id }: { run_id: string }) => {
+    const endedRun = async ({ run_id: id }: { run_id: string }) => {
       const run = await until(async () => (await read(id)).ended_at !== null && read(id), { what: `${id} to end` })
       return run as ApiType<'Run'>
     }
