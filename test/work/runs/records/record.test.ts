@@ -44,9 +44,13 @@ describe('the record of a run', () => {
     expect(title)
       .to.match(/^Ship it x+/)
       .and.have.length.at.most(120)
-    const known = { customer_id: 'ada', metadata: { a: 'b' }, attachments: [], title }
-    expect(aboutStart(request)).to.deep.equal({ ...known, request: { prompt: request.prompt, model: 'm' } })
-    expect(aboutStart({ ...request, messages: [] })).to.deep.equal({ ...known, request: undefined })
+    const at = new Date('2026-11-24T11:00:00.000Z')
+    const known = { customer_id: 'ada', metadata: { a: 'b' }, attachments: [], title, deadline_at: undefined }
+    const kept = { prompt: request.prompt, model: 'm' }
+    expect(aboutStart(request, at)).to.deep.equal({ ...known, request: kept })
+    expect(aboutStart({ ...request, messages: [] }, at)).to.deep.equal({ ...known, request: undefined })
+    const dated = aboutStart({ ...request, deadline_hours: 0.5 }, at)
+    expect(dated).to.include({ deadline_at: '2026-11-24T11:30:00.000Z' })
   })
 
   it('D20.4: of a run whose process died says so, and no more than was known at its start', () => {
