@@ -253,7 +253,7 @@ inBothForms('batches of a flow', (startProduct, form) => {
     const { status, deadline_at = '' } = await read(waiting.run_id)
     expect(status).to.equal('waiting')
     expect(Date.parse(deadline_at) - Date.now()).to.be.within(86_000_000, 86_400_000)
-    const ends = await Promise.all([hanging, late, waiting].map(ended))
+    const ends = await Promise.all([hanging, late, waiting].map(endedRun))
     expect(ends.map(({ code }) => code)).to.deep.equal(['timeout', 'timeout', 'ok'])
     expect(ends.map((end) => end.deadline_at)).not.to.include(undefined)
     expect(bench.product.model.requests).to.have.length(1)
