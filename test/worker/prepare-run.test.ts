@@ -48,7 +48,7 @@ function setUp(options: Partial<EngineOptions> = {}) {
     maxTurns: 2,
     ...options,
   })
-  const run = { id: 'run_1', signal: new AbortController().signal, whenAccepted: async () => {} } as Run
+  const run = { id: 'run_1', signal: new AbortController().signal, whenAccepted: async () => {} }
   const play = async (request: RunRequest, start: Partial<RunStart> = {}, more: Partial<Run> = {}) => {
     const defaults = { conversation: new Conversation(), background: undefined, services: {}, warnings: [] }
     const events: AgentEvent[] = []
@@ -124,7 +124,8 @@ describe('a prepared run', () => {
     const { provider, play } = setUp()
     await play({ prompt: 'hi', background: true, deadline_hours: 1, customer_id: 'c' }, {}, { deadlineMs: 5 })
     const [first, second] = provider.requests.map(({ caller }) => caller)
-    expect([first, second]).to.deep.equal(Array(2).fill({ priority: 'batch', customer: 'c', deadlineMs: 5 }))
+    const caller = { priority: 'batch', customer: 'c', deadlineMs: 5 }
+    expect([first, second]).to.deep.equal([caller, caller])
   })
 
   it('D42.1: is offered the tools that it is allowed', async () => {
@@ -177,7 +178,7 @@ describe('a prepared one-shot run', () => {
     })
     const execute = prepareOneShot(DEFAULT_TENANT, request)()
     const play = async () => {
-      for await (const _ of execute(run, run.signal));
+      for await (const _ of execute(run as Run, run.signal));
       return contexts[0]
     }
     return { customers, play }

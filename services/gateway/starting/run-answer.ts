@@ -56,7 +56,7 @@ const outputOf = (texts: readonly string[]): string => texts.join('\n\n')
 const doneAnswer = (
   runId: string,
   texts: readonly string[],
-  { type: _, stop_reason, output = outputOf(texts), ...usage }: DoneEvent,
+  { type: _type, stop_reason, output = outputOf(texts), ...usage }: DoneEvent,
 ): RunAnswer => ({ run_id: runId, output, usage, stop_reason })
 
 const planAnswer = (runId: string, texts: readonly string[], event: PlanQueuedEvent): RunAnswer => ({

@@ -239,10 +239,8 @@ inBothForms('batches of a flow', (startProduct, form) => {
       return bodyOf(await bench.call('POST', path, body, headers), 202) as { run_id: string; trace_id: string }
     }
     const read = async (id: string) => bodyOf(await bench.call('GET', `/runs/${id}`)) as ApiType<'Run'>
-    const endedRun = async ({ run_id: id }: { run_id: string }) => {
-      const run = await until(async () => (await read(id)).ended_at !== null && read(id), { what: `${id} to end` })
-      return run as ApiType<'Run'>
-    }
+    const endedRun = ({ run_id: id }: { run_id: string }) =>
+      until(async () => (await read(id)).ended_at !== null && read(id), { what: `${id} to end` })
     const run = { prompt: 'hi', background: true, deadline_hours: 0.001 }
     const hanging = await start('/agent/run', { ...run, deadline_hours: 0.0015 })
     await until(() => bench.product.model.openRequests() === 1, { what: 'the run to be at work' })
