@@ -5,9 +5,13 @@ export const REASONS: Readonly<Record<string, string | undefined>> = {
   'test/console/approvals.test.ts': 'the page where a person decides: each of its cases is a page in a browser',
   'test/deploy/image.test.ts': 'the programs and folders of the image, run as its user',
   'test/deploy/rolling.test.ts': 'the services of compose.yaml as processes behind nginx, each replaced under load',
-  'test/documents/guide.test.ts': 'each command of the guide is executed, on a product and on a cluster',
-  'test/documents/readme.test.ts': 'each command of the README is executed, on a product and on a cluster',
+  'test/documents/guide.test.ts':
+    'each command of the guide is executed, some 300 processes of curl and jq beside the product',
+  'test/documents/readme.test.ts':
+    'each command of the README is executed, on products and on a cluster whose workers are killed',
   'test/e2e/dialects.test.ts': 'the SDKs of other companies against every dialect, in both forms of the product',
+  'test/e2e/durable-runs.test.ts':
+    'runs in each state, under which workers, a gateway and a whole process are killed, frozen and replaced (D32.5, D32.7a)',
   'test/fuzz/fuzz.test.ts':
     '850 hand-written requests, the small ones twice, and 500 generated ones against a process (P12)',
   'test/gateway/generated.test.ts':

@@ -1,11 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import { hasKind, toAppError } from '../../shared/kernel/errors.ts'
+import { hasKind } from '../../shared/kernel/errors.ts'
 import { itemTraceId, runIdOf } from '../../shared/kernel/ids.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Admission } from '../../shared/tenancy/limits/admission.ts'
-import { turnOf } from '../../shared/tenancy/limits/start-lines.ts'
-import { BATCH_ITEMS } from '../../shared/tenancy/limits/start-order.ts'
 import {
   type Batch,
   type BatchItem,
@@ -15,6 +12,7 @@ import {
   endOf,
   hasEnded,
   type ItemEnd,
+  isChunkJob,
   joinEnds,
   type NewChunk,
   NOTHING_USED,
@@ -29,6 +27,7 @@ import type { Runs } from '../../shared/work/runs/runs.ts'
 import type { Advanced, BatchWaves } from './batch-waves.ts'
 import type { FlowJobs } from './flow-jobs.ts'
 import { JobRetry, type Settled } from './job-retry.ts'
+import { placeOf, runUnhurried, waitForPlace } from './unhurried-flows.ts'
 
 export type BatchJobsDeps = Omit<StartDeps, 'queue' | 'executors' | 'admission'> & {
   batches: BatchStore
@@ -51,8 +50,6 @@ export type BatchJobsDeps = Omit<StartDeps, 'queue' | 'executors' | 'admission'>
 export const ITEMS_AT_ONCE = 8
 /** How often ends are stored, and a cancel is looked for. */
 const LOOK_EVERY_MS = 1_000
-/** The pause before a place is asked for again where the line is full, or cannot be reached. */
-const WAIT_MS = 5_000
 
 /**
  * The jobs that run the items of batches (D55): each is some items of one batch, which it executes as runs of the flow, a few at a time. An item is claimed in the
@@ -69,11 +66,13 @@ export class BatchJobs {
     })
   }
 
-  /** Resolves when all items of the chunk have ended, or it was given back. Never rejects. */
+  /** Resolves when all items of the chunk have ended, or the flow that has time until its deadline, or when the job was given back. Never rejects. */
   handle(job: Job, giveWay?: AbortSignal): Promise<JobEnd | undefined> {
     const { draining } = this.#deps
     const leaving = giveWay ? AbortSignal.any([draining, giveWay]) : draining
-    return this.#retry.untilEnded(job, (tenant, id) => this.#settle(tenant, id, leaving))
+    return this.#retry.untilEnded(job, (tenant, id) =>
+      isChunkJob(id) ? this.#settle(tenant, id, leaving) : runUnhurried(tenant, id, { ...this.#deps, leaving }),
+    )
   }
 
   /** An item that its executors died of has ended by then: the others go on. */
@@ -103,7 +102,7 @@ export class BatchJobs {
     const { batches, library, waves } = this.#deps
     const definition = await library.definitionOf(tenant, batch.flow)
     const isPooled = batch.vendor_instance !== null
-    const advanced = isPooled ? await waves?.advance(tenant, { batch, chunk, definition }) : undefined
+    const advanced = isPooled ? await waves?.advance(tenant, { batch, chunk, definition, leaving }) : undefined
     const work = new ChunkWork(tenant, { batch, chunk, leaving, deps: this.#deps, definition, advanced })
     const save = async (look_at_ms = 0) => {
       const ends = await batches.saveEnds(tenant, { ...chunk, ends: work.ends, look_at_ms })
@@ -175,15 +174,16 @@ class ChunkWork {
 
   /** Runs an item, or waits for the end of one that was begun. `undefined`: it does not begin here. */
   async #end(number: number, item: BatchItem): Promise<ItemEnd | undefined> {
-    const { batch, chunk, deps, definition, advanced } = this.#parts
+    const { batch, chunk, leaving, deps, definition, advanced } = this.#parts
     const traceId = itemTraceId(batch.batch_id, number)
+    const [deadline, signal] = [batch.deadline_at, AbortSignal.any([leaving, this.#stopped.signal])]
     const begun = advanced?.unbegun.has(number - chunk.first)
       ? undefined
       : await deps.dispatches.get(this.#tenant, traceId)
     if (begun) return isEnded(begun) ? endOf(begun) : this.#follow(traceId)
     const isStopped = () => this.#stopped.signal.aborted
     if (!definition && !isStopped()) return ['error', ...NOTHING_USED] // The flow was deleted meanwhile.
-    const asked = this.#asking.then(() => this.#turn(traceId))
+    const asked = this.#asking.then(() => waitForPlace(placeOf(this.#tenant, traceId), { deadline, signal }, deps))
     this.#asking = asked.catch(() => {})
     const turn = await asked
     if ((turn !== 'placed' || !definition) && isStopped()) return ['cancelled', ...NOTHING_USED]
@@ -200,7 +200,7 @@ class ChunkWork {
   async #follow(id: string): Promise<ItemEnd | undefined> {
     const { advanced, deps } = this.#parts
     const { flows, dispatches } = deps
-    if (advanced) flows.answers.set(id, advanced.answers)
+    if (advanced && advanced.answers.size > 0) flows.answers.set(id, advanced.answers)
     this.#atWork.add(id)
     if (this.#stopped.signal.aborted) this.#cancelRun(id)
     await flows.handle({ kind: 'flow', tenant: this.#tenant, id })
@@ -218,7 +218,7 @@ class ChunkWork {
       flow: { ...batch.flow, definition },
       request: { ...batch.request, input: item.input, priority: 'batch' as const },
     }
-    const place = this.#placeOf(traceId)
+    const place = placeOf(this.#tenant, traceId)
     const admission = { admit: () => undefined, release: () => deps.admission.release(place) }
     const starting = { ...deps, admission, queue: NO_QUEUE, executors: THIS_ONE }
     try {
@@ -228,29 +228,6 @@ class ChunkWork {
       admission.release()
       return cause
     }
-  }
-
-  /** Waits in the line of its tenant for a place, until its deadline (D55.2). The budget of an item is asked by its first model call. */
-  async #turn(traceId: string): Promise<'placed' | 'late' | 'left'> {
-    const { batch, leaving, deps } = this.#parts
-    const signal = AbortSignal.any([leaving, this.#stopped.signal])
-    for (;;) {
-      const waitSecs = (Date.parse(batch.deadline_at) - deps.now().getTime()) / 1_000
-      if (signal.aborted || waitSecs <= 0) return signal.aborted ? 'left' : 'late'
-      try {
-        const wait = await deps.admission.admit({ ...this.#placeOf(traceId), priority: 'batch', waitSecs })
-        return wait ? await turnOf(wait, signal) : 'placed'
-      } catch (cause) {
-        const { kind, code, retryAfterSecs = 1 } = toAppError(cause)
-        if (code === 'budget_exhausted') return 'placed'
-        if (kind !== 'rate_limit' && kind !== 'unavailable') throw cause
-        await sleep(Math.min(WAIT_MS, 1_000 * retryAfterSecs), undefined, { signal }).catch(() => {})
-      }
-    }
-  }
-
-  #placeOf(traceId: string) {
-    return { tenant: this.#tenant, runId: runIdOf(traceId), customer: BATCH_ITEMS }
   }
 
   #cancelRun(traceId: string): void {

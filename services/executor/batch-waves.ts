@@ -4,8 +4,13 @@ import {
   GOES_LIVE,
   type VendorBatches,
 } from '../../shared/agent/providers/batch/port.ts'
+import type { ToolBox } from '../../shared/agent/tools/port.ts'
+import { begunOf, type CallKeeper, mayWait } from '../../shared/agent/tools/recorded-calls.ts'
+import type { KnownExecutors } from '../../shared/cluster/members/executors.ts'
 import { createKeyedQueue } from '../../shared/kernel/async/keyed-queue.ts'
+import { retryUntil } from '../../shared/kernel/async/retry.ts'
 import { hasKind } from '../../shared/kernel/errors.ts'
+import type { JsonObject } from '../../shared/kernel/events.ts'
 import { itemTraceId } from '../../shared/kernel/ids.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
@@ -23,12 +28,22 @@ export type WavesDeps = {
   flows: Pick<FlowJobs, 'rehearse'>
   /** `undefined` for an instance without batch endpoints, or that is gone. */
   openVendor(tenant: TenantId, instance: string): Promise<VendorBatches | undefined>
+  /** Those that ask nobody. */
+  toolBox: Pick<ToolBox, 'find'>
+  executors: Pick<KnownExecutors, 'isAlive'>
+  /** This executor's epoch. */
+  epoch(): number
   now: () => Date
   log: Log
 }
 
-/** `definition`: `undefined` when the flow was deleted meanwhile. */
-export type ChunkOfBatch = { batch: Batch; chunk: NewChunk; definition: Flow['definition'] | undefined }
+/** `definition`: `undefined` when the flow was deleted meanwhile. `leaving` is aborted when this process is to begin nothing more. */
+export type ChunkOfBatch = {
+  batch: Batch
+  chunk: NewChunk
+  definition: Flow['definition'] | undefined
+  leaving?: AbortSignal
+}
 
 /** `waiting`: the places of items whose next calls have no answer yet, `unbegun`: of those that are known not to have begun. `lookAtMs`: when the vendor may have news. */
 export type Advanced = {
@@ -62,6 +77,8 @@ export class BatchWaves {
   readonly #deps: WavesDeps
   /** One chunk of a tenant is rehearsed at a time, which takes CPU: so the first ones are at the vendor soon, whatever becomes of this process then. */
   readonly #rehearsals = createKeyedQueue()
+  /** The tool calls that this process is at. */
+  readonly #atWork = new Set<string>()
 
   constructor(deps: WavesDeps) {
     this.#deps = deps
@@ -76,17 +93,22 @@ export class BatchWaves {
     const isLast = left < LAST_SHARE || batch.status !== 'running'
     const waves = await batches.waves(tenant, chunk)
     let wave: Looked = waves.find(({ state }) => state !== 'answered')
-    if (!vendor || !definition || left < LIVE_SHARE || batch.status !== 'running') {
+    const goesLive = definition && toolsOf(definition).some((name) => this.#find(name)?.mayWait === false)
+    if (!vendor || !definition || left < LIVE_SHARE || batch.status !== 'running' || goesLive) {
       if (vendor && wave) await cancel(vendor, wave)
       return { answers: await batches.answers(tenant, chunk), ...ALL_READY }
     }
     const unbegun = new Set(await this.#unbegun(tenant, chunk))
+    const later = (answers: Map<string, BatchAnswer>, lookAtMs: number) => ({
+      ...{ answers, waiting: unbegun, unbegun, lookAtMs },
+    })
     for (let number = 1 + (waves.at(-1)?.wave ?? -1); ; number++) {
       if (wave && wave !== 'refused') wave = await this.#look(tenant, { of, wave, vendor, isLast })
       const answers = await batches.answers(tenant, chunk)
-      if (wave) return { answers, waiting: unbegun, unbegun, lookAtMs: this.#nextLook(wave) }
-      const rehearse = () => this.#rehearse(tenant, { batch, chunk, definition }, { answers, unbegun })
-      const calls = isLast ? [] : await this.#rehearsals.run(tenant, rehearse)
+      if (wave) return later(answers, this.#nextLook(wave))
+      const rehearse = () => this.#rehearse(tenant, { ...of, definition }, { answers, unbegun })
+      const { calls, isHeldUp } = isLast ? NOTHING : await this.#inTurn(tenant, definition, rehearse)
+      if (isHeldUp) return later(answers, now().getTime() + PAUSE.least)
       if (calls.length === 0) return { answers, ...ALL_READY, unbegun }
       wave = await this.#submit(tenant, { of, vendor, calls, number })
     }
@@ -135,28 +157,77 @@ export class BatchWaves {
     await batches.changeWave(tenant, wave, { state: 'answered' })
   }
 
+  /** `undefined` for a tool whose server is away. */
+  #find(name: string): { mayWait: boolean } | undefined {
+    const tool = this.#deps.toolBox.find(name)
+    return tool && { mayWait: mayWait(tool) }
+  }
+
+  /** Tools take their time, and no CPU: those of several chunks are called at the same time. */
+  #inTurn(tenant: TenantId, definition: Flow['definition'], rehearse: () => Promise<Rehearsed>): Promise<Rehearsed> {
+    return toolsOf(definition).length > 0 ? rehearse() : this.#rehearsals.run(tenant, rehearse)
+  }
+
   /** The next calls of the items that have not begun. All of a wave are of one model. */
   async #rehearse(
     tenant: TenantId,
-    { batch, chunk, definition }: ChunkOfBatch & { definition: Flow['definition'] },
-    { answers, unbegun }: Pick<Advanced, 'answers' | 'unbegun'>,
-  ) {
+    of: Known,
+    { answers, unbegun }: { answers: Map<string, BatchAnswer>; unbegun: ReadonlySet<number> },
+  ): Promise<Rehearsed> {
+    let isHeldUp = toolsOf(of.definition).some((name) => !this.#find(name))
+    if (isHeldUp) return { calls: [], isHeldUp }
+    const calls = await inSlices([...unbegun], async (i) => {
+      const found = of.leaving?.aborted ? undefined : await this.#rehearseItem(tenant, of, { i, answers })
+      isHeldUp ||= found === undefined
+      return found ?? []
+    })
+    const [first] = calls
+    const wave = calls.filter(({ path, body }) => path === first?.path && body['model'] === first.body['model'])
+    return { calls: wave, isHeldUp: isHeldUp && (wave.length === 0 || of.leaving?.aborted === true) }
+  }
+
+  async #rehearseItem(
+    tenant: TenantId,
+    { batch, chunk, definition }: Known,
+    { i, answers }: { i: number; answers: Map<string, BatchAnswer> },
+  ): Promise<BatchCall[] | undefined> {
     const { flows, checkers } = this.#deps
     const { batch_id, flow, model, vendor_instance } = batch
+    const { input } = chunk.items[i] ?? { input: {} }
+    const isFine = await checkInput(definition, { input }, checkers.of(tenant)).then(
+      () => true,
+      () => false,
+    )
+    if (!isFine) return []
+    const item = { traceId: itemTraceId(batch_id, chunk.first + i), answers }
     // A failure of the vendor's batch is no reason to call another provider.
     const call = { flow, route: { instance: vendor_instance ?? '', model }, fallback: null }
-    const rehearse = async (i: number): Promise<BatchCall[]> => {
-      const { input } = chunk.items[i] ?? { input: {} }
-      const isRefused = await checkInput(definition, { input }, checkers.of(tenant)).then(
-        () => false,
-        () => true,
-      )
-      const item = { traceId: itemTraceId(batch_id, chunk.first + i), answers }
-      return isRefused ? [] : flows.rehearse(tenant, { ...call, item, input })
+    return flows.rehearse(tenant, { ...call, item, input, keeper: this.#keeper(tenant, batch, { chunk, answers }) })
+  }
+
+  /** Keeps the calls of tools with the answers of the vendor. */
+  #keeper(tenant: TenantId, { expires_at }: Batch, { chunk, answers }: Keeping): CallKeeper {
+    const { batches, epoch, executors } = this.#deps
+    const add = (id: string, body: JsonObject) =>
+      batches.addAnswer(tenant, chunk, { call: id, answer: { status: KEPT, body }, expires_at })
+    return {
+      begin: async (id) => {
+        if (await add(begunOf(id), { executor: epoch() })) {
+          this.#atWork.add(id)
+          return 'begun'
+        }
+        const known = await batches.answers(tenant, chunk)
+        const executor = Number(known.get(begunOf(id))?.body['executor'])
+        const isAlive = executor === epoch() ? this.#atWork.has(id) : await executors.isAlive(executor)
+        return isAlive || known.has(id) ? 'elsewhere' : 'lost'
+      },
+      end: async (id, outcome) => {
+        const body = outcome as unknown as JsonObject
+        const until = performance.now() + KEEP_MS // What the tool has done is lost otherwise.
+        await retryUntil(() => add(id, body), { pauses: RETRY_MS, until }).finally(() => this.#atWork.delete(id))
+        answers.set(id, { status: KEPT, body })
+      },
     }
-    const calls = await inSlices([...unbegun], rehearse)
-    const [first] = calls
-    return calls.filter(({ path, body }) => path === first?.path && body['model'] === first.body['model'])
   }
 
   /** The places of the items that have not begun. */
@@ -193,6 +264,21 @@ export class BatchWaves {
     return nowMs + Math.min(PAUSE.most, Math.max(PAUSE.least, grown))
   }
 }
+
+type Known = ChunkOfBatch & { definition: Flow['definition'] }
+type Keeping = { chunk: NewChunk; answers: Map<string, BatchAnswer> }
+/** `isHeldUp`: an item has no calls yet, and is not ready. */
+type Rehearsed = { calls: readonly BatchCall[]; isHeldUp: boolean }
+
+const NOTHING: Rehearsed = { calls: [], isHeldUp: false }
+/** How long, and how often, the result of a tool is sent to a store that does not answer. */
+const KEEP_MS = 60_000
+const RETRY_MS = 500
+/** The status of what is kept of a tool call. */
+const KEPT = 1
+
+const toolsOf = ({ tools, sub_agents: agents }: Flow['definition']): string[] =>
+  [tools, ...agents.map((each) => each.tools)].flat()
 
 /** A wave that waits, or that is to be sent again later. */
 type Looked = Wave | 'refused' | undefined

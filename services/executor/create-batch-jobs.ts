@@ -4,7 +4,7 @@ import { BatchJobs } from './batch-jobs.ts'
 import { BatchWaves, type WavesDeps } from './batch-waves.ts'
 import type { Executor } from './executor.ts'
 import type { FlowJobs } from './flow-jobs.ts'
-import type { ExecutorParts } from './open-parts.ts'
+import type { ExecutorParts, Membership } from './open-parts.ts'
 import { tellingBatches } from './publish-ends.ts'
 
 type BatchSettings = Pick<Settings['executor'], 'hasDispatchStore'>
@@ -13,14 +13,15 @@ type BatchParts = ExecutorParts & { executor: Executor; tenantConfig: OpenedTena
 /** Opens the jobs that run the items of batches, with the batch endpoints of the tenants' instances. */
 export function createBatchJobs(
   { hasDispatchStore: keepsHistory }: BatchSettings,
-  { flows: parts, store, tenantConfig, executor, flowJobs: flows, events, log }: BatchParts,
+  { flows: parts, store, tenantConfig, executor, flowJobs: flows, tools, events, log }: BatchParts,
+  membership: Pick<Membership, 'epoch' | 'executors'>,
 ): BatchJobs {
   const { configs, limits, outbox } = tenantConfig
   const { batches, files } = store
   const shared = { ...parts, batches, checkers: parts.schemas, flows, now: () => new Date(), log }
   return new BatchJobs({
     ...{ ...shared, files, configs, keepsHistory },
-    waves: new BatchWaves({ ...shared, openVendor: vendorsOf(tenantConfig) }),
+    waves: new BatchWaves({ ...shared, ...membership, toolBox: tools.toolBox, openVendor: vendorsOf(tenantConfig) }),
     admission: limits.admission,
     tell: tellingBatches({ events, outbox }),
     runs: executor.runs,

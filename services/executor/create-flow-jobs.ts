@@ -18,7 +18,7 @@ import { inputFiles } from '../../shared/work/flows/input-files.ts'
 import { createProbes } from '../wiring/models/create-probes.ts'
 import type { OpenedTenantConfig } from '../wiring/open-tenant-config.ts'
 import type { Executor } from './executor.ts'
-import { type ExecuteFlow, FlowJobs } from './flow-jobs.ts'
+import { type ExecuteFlow, FlowJobs, type FlowJobsDeps } from './flow-jobs.ts'
 import type { ExecutorParts, Membership } from './open-parts.ts'
 
 /** A change of a configuration is known everywhere after this time, at the latest (D8.5). */
@@ -36,7 +36,8 @@ export function createFlowJobs(
   const execute = createExecute(settings, parts)
   const admission = parts.tenantConfig?.limits.admission ?? NO_ADMISSION
   const { runs } = executor
-  return new FlowJobs({ ...flows, ...membership, runs, admission, execute, isHeld: () => fence.isHeld(), log })
+  const leave: FlowJobsDeps['leave'] = (tenant, runId) => parts.workspaces.release(tenant, runId)
+  return new FlowJobs({ ...flows, ...membership, runs, admission, execute, isHeld: () => fence.isHeld(), leave, log })
 }
 
 function createExecute(settings: FlowSettings, parts: ExecutorParts): ExecuteFlow {
@@ -49,7 +50,8 @@ function createExecute(settings: FlowSettings, parts: ExecutorParts): ExecuteFlo
   const windowOf = createWindows()
   return (tenant, execution, signal) => {
     const runId = runIdOf(execution.traceId)
-    const { answers } = execution
+    const { answers, caller: { deadlineMs } = {} } = execution
+    const limit = deadlineMs !== undefined && { limitMs: Math.max(0, deadlineMs - Date.now()) }
     return executeFlow(execution, {
       async openModel(instance, agent) {
         const provider = await openModel(tenant, instance, answers && { item: answers, agent })
@@ -60,6 +62,7 @@ function createExecute(settings: FlowSettings, parts: ExecutorParts): ExecuteFlo
       windowOf,
       checker: flows.schemas.of(tenant),
       maxTurns: settings.maxTurns,
+      ...limit,
       findFiles: () => inputFiles(tenant, inputOf(execution), files),
       readFile: ({ file_id: id }) => files.read(tenant, id),
       signal,
@@ -70,7 +73,8 @@ function createExecute(settings: FlowSettings, parts: ExecutorParts): ExecuteFlo
         ...(execution.beforeAction && { toolBox: recordingActions(tools.toolBox, execution.beforeAction) }),
         services: {},
         owner: { tenant, scope: runId },
-        workspace: () => workspaces.open(tenant, runId),
+        // A rehearsal has no folder: its tools use none.
+        workspace: () => (answers?.missing ? `/nowhere/${runId}` : workspaces.open(tenant, runId)),
         onToolBug: (tool, cause) => log.error('a tool failed by a bug', { run_id: runId, tool, cause }),
       },
     })

@@ -1,5 +1,6 @@
 import type { ItemAnswers } from '../../shared/agent/providers/batch/answered-calls.ts'
 import type { BatchCall } from '../../shared/agent/providers/batch/port.ts'
+import { type CallKeeper, RecordedCalls } from '../../shared/agent/tools/recorded-calls.ts'
 import type { KnownExecutors } from '../../shared/cluster/members/executors.ts'
 import type { Announce } from '../../shared/cluster/relay/worker/executor.ts'
 import { withDeadline } from '../../shared/kernel/async/deadline.ts'
@@ -22,6 +23,7 @@ import {
   endBy,
   failed,
   isEnded,
+  isUnhurried,
   type LossEvent,
   mayBeginAgain,
   numbersBefore,
@@ -54,6 +56,8 @@ export type FlowJobsDeps = {
   epoch(): number
   /** Whether this process may still act for what it has claimed. */
   isHeld(): boolean
+  /** A rehearsal needs nothing any more that its tools keep running. */
+  leave?(tenant: TenantId, runId: string): void
   announce: Announce
   log: Log
 }
@@ -69,7 +73,12 @@ const LEAVING: CancelCode = 'worker_draining'
 const LEFT = Promise.withResolvers<void>().promise
 
 /** An item of a batch that is rehearsed. */
-export type Rehearsal = Pick<FlowExecution, 'input' | 'route' | 'fallback'> & { item: ItemAnswers; flow: FlowRef }
+export type Rehearsal = Pick<FlowExecution, 'input' | 'route' | 'fallback'> & {
+  item: ItemAnswers
+  flow: FlowRef
+  /** Keeps the calls of its tools. */
+  keeper: CallKeeper
+}
 
 /** `execution` is missing when it could not be prepared. */
 type Executed = { outcome: FlowOutcome; execution: FlowExecution | undefined }
@@ -89,16 +98,32 @@ export class FlowJobs {
   }
 
   /**
-   * The calls that an item of a batch would make next, with the answers that there are so far; none when it would come to its end. Nobody is called, and nothing
-   * is recorded.
+   * The calls of models that an item of a batch would make next, with the answers that there are so far; none when it would come to its end, and `undefined` while
+   * another process is at one of its tool calls. No model is called. New calls of tools are made and kept; then it is gone through once more with their results.
    */
-  async rehearse(tenant: TenantId, { item, flow, ...call }: Rehearsal): Promise<BatchCall[]> {
-    const missing: BatchCall[] = []
+  async rehearse(tenant: TenantId, { item, flow, keeper, ...call }: Rehearsal): Promise<BatchCall[] | undefined> {
+    const { traceId, answers: kept } = item
     const prepared = await this.#prepareFlow(tenant, flow)
-    const execution = { ...call, ...prepared, traceId: item.traceId, answers: { ...item, missing } }
-    const events = this.#deps.execute(tenant, execution, new AbortController().signal)
-    while (!(await events.next()).done);
-    return missing
+    for (;;) {
+      const missing: BatchCall[] = []
+      const calls = this.#recorded(traceId, kept, keeper)
+      const execution = { ...call, ...prepared, traceId, answers: { ...item, missing }, calls }
+      const events = this.#deps.execute(tenant, execution, new AbortController().signal)
+      while (!(await events.next()).done);
+      await calls.settled().finally(() => calls.made > 0 && this.#deps.leave?.(tenant, runIdOf(traceId)))
+      if (calls.isElsewhere) return undefined
+      if (calls.made === 0) return missing
+    }
+  }
+
+  #recorded(traceId: string, kept: ItemAnswers['answers'], keeper?: CallKeeper): RecordedCalls {
+    const { isHeld, log } = this.#deps
+    const assertMayAct = () => {
+      if (!isHeld()) throw new AppError('unavailable', 'this process may not act at the moment')
+    }
+    const onToolBug = (tool: string, cause: unknown) =>
+      log.error('a tool failed by a bug', { trace_id: traceId, tool, cause })
+    return new RecordedCalls({ traceId, kept, keeper, assertMayAct, onToolBug })
   }
 
   /** Resolves when the dispatch has ended, here or elsewhere. Never rejects. */
@@ -124,14 +149,15 @@ export class FlowJobs {
   /** Executes a dispatch that this process has claimed. */
   async #run(tenant: TenantId, dispatch: Dispatch, reader?: Job['reader']): Promise<void> {
     const { runs, admission, announce } = this.#deps
-    const isItem = dispatch.kind === 'batch'
-    const metadata = isItem && { metadata: { batch_id: dispatch.idempotency_key ?? '' } }
-    const about = { trace_id: dispatch.trace_id, flow: dispatch.flow.name, ...metadata }
+    const { kind, idempotency_key: key, deadline_at } = dispatch
+    const hasTime = isUnhurried(dispatch)
+    const metadata = kind === 'batch' && { metadata: { batch_id: key ?? '' } }
+    const about = { trace_id: dispatch.trace_id, flow: dispatch.flow.name, deadline_at, ...metadata }
     const reserved = numbersBefore(dispatch)
     const earlier = reserved > 0 ? { events: [], from: 1, reserved } : undefined
     const identity = { id: runIdOf(dispatch.trace_id), tenant, sessionId: undefined, kind: 'flow' as const, about }
-    const run = runs.open({ ...identity, ...(earlier && { earlier }), needsNoReader: isItem })
-    admission.hold({ tenant, runId: run.id, ...(isItem && { customer: BATCH_ITEMS }) }, run.ended)
+    const run = runs.open({ ...identity, ...(earlier && { earlier }), needsNoReader: hasTime })
+    admission.hold({ tenant, runId: run.id, ...(hasTime && { customer: BATCH_ITEMS }) }, run.ended)
     announce(run, reader)
     await run.execute((_run, signal) => this.#perform(tenant, dispatch, signal))
   }
@@ -177,7 +203,7 @@ export class FlowJobs {
   }
 
   async #prepare(tenant: TenantId, dispatch: Dispatch): Promise<FlowExecution> {
-    const { trace_id: traceId, flow, provider_instance: instance, model, fallback, priority } = dispatch
+    const { trace_id: traceId, flow, provider_instance: instance, model, fallback, priority, deadline_at } = dispatch
     const [input, prepared] = await Promise.all([
       this.#deps.dispatches.input(tenant, traceId),
       this.#prepareFlow(tenant, flow),
@@ -188,9 +214,13 @@ export class FlowJobs {
       isRecovered: numbersBefore(dispatch) > 0,
       beforeAction: actionRecorder(tenant, dispatch, this.#deps.dispatches),
     }
-    const caller = priority && { caller: { priority } }
+    const deadlineMs = deadline_at === undefined ? undefined : Date.parse(deadline_at)
+    const caller = priority && { caller: { priority, ...(deadlineMs !== undefined && { deadlineMs }) } }
     const answers = this.answers.get(traceId)
-    const answered = answers && { answers: { traceId, answers } }
+    const answered = answers && {
+      answers: { traceId, answers },
+      calls: this.#recorded(traceId, answers),
+    }
     return { traceId, ...prepared, input, route, fallback, ...recording, ...caller, ...answered }
   }
 

@@ -63,8 +63,8 @@ export async function openExecutor(settings: ExecutorSettings, parts: OpenParts)
     async start(consume, membership) {
       const flows = createFlowJobs(settings, all, membership)
       const works = [publishing(workOf('flow', flows, slots.flows))]
-      if (tenantConfig)
-        works.push(workOf('batch', createBatchJobs(settings, { ...all, tenantConfig, flowJobs: flows }), slots.plans))
+      const batches = tenantConfig && createBatchJobs(settings, { ...all, tenantConfig, flowJobs: flows }, membership)
+      if (batches) works.push(publishing(workOf('batch', batches, slots.plans)))
       const schedules = settings.hasPlanQueue ? schedulesOf(parts, settings.scheduleLeastSecs) : undefined
       if (schedules) {
         works.push(publishing(workOf('plan', createPlanJobs(settings, all, membership), slots.plans)))

@@ -83,12 +83,13 @@ function startFileSweep({ store, log }: Parts): () => void {
   return repeat(() => store.files.sweep(), { everyMs: SWEEP_EVERY_MS, onFailure })
 }
 
-/** Ends the executions that nobody else ends any more. */
-function startOrphanSweep({ flows, store, fence, log }: Parts, { executors }: Membership): () => void {
+/** Ends the executions that nobody else ends any more, and queues those that are lost and may take their time. */
+function startOrphanSweep({ flows, store, queue, fence, log }: Parts, { executors }: Membership): () => void {
   const deps = {
     dispatches: flows.dispatches,
     tenants: (after: TenantId | undefined) => store.tenantConfigs.tenants(after),
     executors,
+    queue,
     knownMs: createAges(),
   }
   const sweep = async () => {

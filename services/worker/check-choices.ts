@@ -17,7 +17,8 @@ import { unusableSchema } from '../../shared/platform/schemas/problems.ts'
 import type { ModelSource } from '../../shared/work/runs/models.ts'
 
 export type ChoicesDeps = { toolBox: ToolBox; schemas: Pick<SchemaCheckers, 'of'> }
-export type Choices = Pick<RunRequest, 'response_schema' | 'allowed_tools' | 'tool_choice' | 'client_tools'>
+type Given = 'response_schema' | 'allowed_tools' | 'tool_choice' | 'client_tools' | 'deadline_hours' | 'background'
+export type Choices = Pick<RunRequest, Given>
 
 /**
  * Throws `invalid_request` for a choice that this worker cannot carry out, before the run begins (D41.1, D42.1). `undefined` when there is
@@ -29,6 +30,10 @@ export function checkChoices(
   { toolBox: ofServer, schemas }: ChoicesDeps,
 ): Promise<void> | undefined {
   const { response_schema: schema, allowed_tools: allowed, client_tools: own } = request
+  if (request.deadline_hours !== undefined && !request.background)
+    throw invalidRequest('deadline_hours is for a run that nobody waits for: send "background": true with it', {
+      param: '/deadline_hours',
+    })
   if (own) checkClientTools(own, ofServer)
   const clients = own ?? kept
   const toolBox = clients.length > 0 ? withClientTools(ofServer, clients, schemas.of(tenant)) : ofServer

@@ -18,6 +18,7 @@ import type { StartWait } from '../../shared/tenancy/limits/start-lines.ts'
 import type { ModelSource } from '../../shared/work/runs/models.ts'
 import { aboutStart } from '../../shared/work/runs/records/record.ts'
 import type { Run } from '../../shared/work/runs/run.ts'
+import type { RunIdentity } from '../../shared/work/runs/run-identity.ts'
 import type { Runs } from '../../shared/work/runs/runs.ts'
 import type { Workspaces } from '../../shared/work/runs/workspaces.ts'
 import { type IsHeapHigh, refuseAtHighHeap } from '../http/heap.ts'
@@ -145,8 +146,8 @@ function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sen
         refuseIf(draining.hasBegun)
         const execute = prepareOneShot(tenant, request)
         const { background: needsNoReader = false } = request
-        const about = aboutStart(request)
-        const run = runs.open({ id: runId, tenant, sessionId: undefined, about, isHeld: true, needsNoReader, wait })
+        const identity = { id: runId, tenant, sessionId: undefined, ...accepted(request) }
+        const run = runs.open({ ...identity, isHeld: true, needsNoReader, wait })
         void (oneShots ? oneShots.post(run, request, execute) : run.execute(execute()))
         return run
       }
@@ -162,8 +163,8 @@ function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sen
         session.checkPlace(message)
         const prepared = prepareRun(tenant, message)
         const { background: needsNoReader = false } = message
-        const identity = { id: runId, tenant, sessionId, workspace: session.workspace }
-        const run = runs.open({ ...identity, isHeld: true, needsNoReader, about: aboutStart(message), wait })
+        const identity = { id: runId, tenant, sessionId, workspace: session.workspace, ...accepted(message) }
+        const run = runs.open({ ...identity, isHeld: true, needsNoReader, wait })
         session.post({ run, message, execute: () => prepared.execute(run, session.start()) })
         return run
       }
@@ -172,6 +173,12 @@ function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sen
     cancelRun: (tenant, runId, client = ITS_CLIENT) =>
       loadingRuns.cancel(tenant, runId) ? undefined : end(runs, runs.get(tenant, runId), client),
   }
+}
+
+/** What is known of a run that is accepted now. */
+function accepted(request: RunRequest): Pick<RunIdentity, 'startedAt' | 'about'> {
+  const startedAt = new Date()
+  return { startedAt, about: aboutStart(request, startedAt) }
 }
 
 /** When it resolves, no reply to the run's permission requests is accepted any more (D37.2). */

@@ -30,8 +30,10 @@ export async function* keepFiles(
   for await (const batch of events) {
     const last = eachOf(batch).at(-1)
     if (last?.type === 'turn_end' && !isSaving) void saveBehind()
-    if (last && isTerminal(last)) yield* endOf(folder, last, deps)
-    else yield batch
+    const isEnd = last !== undefined && isTerminal(last)
+    const passed = isEnd ? eachOf(batch).slice(0, -1) : eachOf(batch)
+    if (passed.length > 0) yield passed
+    if (isEnd) yield* endOf(folder, last, deps)
   }
 }
 

@@ -115,6 +115,8 @@ async function* recorded(
     const last = eachOf(batch).at(-1)
     if (!last || !isTerminal(last) || last.type === 'error') yield batch
     else {
+      const others = eachOf(batch).slice(0, -1)
+      if (others.length > 0) yield others
       const failure = await record(answer.text, recording)
       yield failure ? insteadOf(last, failure) : last
     }

@@ -10,7 +10,7 @@ import type { Caller, PriceOf } from '../../shared/agent/providers/port.ts'
 import { allowedOnly, shownOnly } from '../../shared/agent/tools/allowed.ts'
 import { type ClientTool, withClientTools } from '../../shared/agent/tools/client-tools.ts'
 import type { ToolBox, ToolServices } from '../../shared/agent/tools/port.ts'
-import type { RunRequest } from '../../shared/cluster/commands/runs.ts'
+import { priorityOf, type RunRequest } from '../../shared/cluster/commands/runs.ts'
 import type { Batched } from '../../shared/kernel/async/batch.ts'
 import type { AttachedFile } from '../../shared/kernel/attachment.ts'
 import type { AgentEvent, WarningEvent } from '../../shared/kernel/events.ts'
@@ -77,7 +77,7 @@ export type PrepareRun = (tenant: TenantId, request: RunRequest) => PreparedRun
 /** One engine for one-shot runs and sessions: they differ only in the state they start from (D5.7). */
 export function createPrepareRun(options: EngineOptions): PrepareRun {
   return (tenant, request) => {
-    const models = calledBy(options.models.modelsFor(tenant, request.model), callerOf(request))
+    const models = options.models.modelsFor(tenant, request.model)
     const { prompt } = request
     const settings = {
       prompt,
@@ -99,8 +99,8 @@ export function createPrepareRun(options: EngineOptions): PrepareRun {
         const toolBox = boxFor(clientTools)
         const endsWithCalls = request.ends_with_calls === true
         const permissions = { openAsk: options.openAskFor(run), remembered, planMode, endsWithCalls }
-        const resources = resourcesOf(run, { models, services, permissions, toolBox }, options)
-        const events = runEngine({ ...settings, ...start }, resources)
+        const parts = { models: calledBy(models, callerOf(run, request)), services, permissions, toolBox }
+        const events = runEngine({ ...settings, ...start }, resourcesOf(run, parts, options))
         // The folder of a run outside a session is removed with the run: its end does not wait for the store.
         return run.sessionId === undefined ? events : (options.files?.keep(run, events) ?? events)
       },
@@ -140,14 +140,10 @@ function toolBoxFor({ allowed_tools: allowed, tool_choice: choice }: RunRequest,
   return choice === 'none' ? shownOnly(toolBox) : toolBox
 }
 
-/** Somebody waits for the answer of a run, unless it goes on without a reader (D52). */
-const callerOf = ({
-  background,
-  priority = background ? 'normal' : 'interactive',
-  customer_id: customer,
-}: RunRequest): Caller => ({
-  priority,
-  customer,
+const callerOf = ({ deadlineMs }: Run, request: RunRequest): Caller => ({
+  priority: priorityOf(request),
+  customer: request.customer_id,
+  ...(deadlineMs !== undefined && { deadlineMs }),
 })
 
 /** `undefined` for a run that chooses nothing, whose model calls then use the options of their instance as they are. */

@@ -12,6 +12,8 @@ export type ModelOptions = {
   /** For the first byte of an answer, and between two (D5.8). */
   timeout_secs?: number
   parallel_tool_calls?: boolean
+  /** OpenAI's flex tier, for calls without haste (D54.9). */
+  flex?: boolean
 }
 
 const REASONING_EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh'] as const
@@ -47,6 +49,8 @@ const RESERVED_HEADERS = new Set([
 
 type Check = { expected: string; fits(value: unknown): boolean }
 
+const FLAG: Check = { expected: 'true or false', fits: (value) => typeof value === 'boolean' }
+
 const CHECKS: Record<keyof ModelOptions, Check> = {
   max_output_tokens: wholeNumber(1, 1_000_000),
   temperature: { expected: 'a number from 0 to 2', fits: (value) => isNumber(value, 0, 2) },
@@ -57,7 +61,8 @@ const CHECKS: Record<keyof ModelOptions, Check> = {
   context_window: wholeNumber(1, 100_000_000),
   headers: { expected: `an object of at most ${MAX_HEADERS} header names and their values`, fits: isHeaderTable },
   timeout_secs: wholeNumber(1, 3_600),
-  parallel_tool_calls: { expected: 'true or false', fits: (value) => typeof value === 'boolean' },
+  parallel_tool_calls: FLAG,
+  flex: FLAG,
 }
 
 /** The first problem of `value` as model options; `undefined` when it is fine. An unknown field is a problem: it would have no effect. */

@@ -1,24 +1,32 @@
 import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import { createMcpHandler, McpServer } from '@modelcontextprotocol/server'
+import { z } from 'zod'
 import { type Child, spawnChild } from '../../scripts/local-services/child.ts'
 import type { ApiType } from '../../shared/platform/api/api-type.ts'
 import { startClusterRedis } from '../support/cluster-redis.ts'
+import { serveFetch } from '../support/mcp-server/http.ts'
 import { type ModelServer, startModelServer } from '../support/model-server/model-server.ts'
 import { startMongoInMemory } from '../support/mongo-in-memory.ts'
 import { VendorBatchServer } from '../support/vendor-batches.ts'
 
-const USAGE = `usage: npm run try:batch -- [--items 1000] [--live] [--kill-secs 20] [--answer-secs 15] [--hours 24]
+const USAGE = `usage: npm run try:batch -- [--items 1000] [--live] [--tool] [--kill-secs 20] [--answer-secs 15] [--hours 24]
 
 Runs a flow for so many inputs in a cluster of processes, of which one gateway, one worker and one executor are killed (SIGKILL) and started again every so many
 seconds. Without --live the calls go to batches of the vendor, which answers each after so many seconds, and one item in fifty needs a second call. Prints a row, and
-exits with 1 where an item has not one good result, a call was in two batches, the cost is above 0.55 of live, or more than one in a thousand items has missed the deadline of so many hours. It takes minutes.
+exits with 1 where an item has not one good result, a call was in two batches, the cost is above 0.55 of live, or more than one in a thousand items has missed the deadline of so many hours. With --tool
+each item calls a tool that may change something between two turns, and it is one where a tool was called twice. It takes minutes.
 `
 
 const { values } = parseArgs({
   options: {
     items: { type: 'string', default: '1000' },
     live: { type: 'boolean', default: false },
+    tool: { type: 'boolean', default: false },
     'kill-secs': { type: 'string', default: '20' },
     'answer-secs': { type: 'string', default: '15' },
     hours: { type: 'string', default: '24' },
@@ -36,6 +44,7 @@ const PRICE = { input: 10, output: 20 }
 const USAGE_OF_CALL = { input: 1_000, output: 100 }
 const CORRECTED = 50
 const LOOK_MS = 1_000
+const TOOL = 'mcp__counter__count'
 const GOOD = '{"answer":"yes"}'
 const textSchema = (name: string) => ({ type: 'object', properties: { [name]: { type: 'string' } }, required: [name] })
 
@@ -43,14 +52,16 @@ async function tryBatch(): Promise<boolean> {
   const [mongo, redis, model] = await Promise.all([startMongoInMemory(), startClusterRedis(), openModel()])
   const vendor = await new VendorBatchServer(model).listen()
   const answering = answerLate(vendor)
+  const counter = await startCounter()
   const cluster = await Cluster.start({
     ...redis.env,
     ...{ MONGODB_URL: mongo.url, MONGODB_DB: `try_${randomBytes(4).toString('hex')}` },
     ...{ MASTER_KEY: randomBytes(32).toString('base64'), ALLOW_PRIVATE_URLS: 'true', RATE_LIMIT_RPM: '0' },
     ...{ RUNS_PER_WORKER: '128', DRAIN_SECS: '0' },
+    ...{ MCP_CONFIG: counter.config, TOOL_PERMISSIONS: '{"mcp__*":"allow"}' },
   })
   try {
-    const row = await runBatch(cluster, vendor)
+    const row = await runBatch(cluster, vendor, counter)
     print(
       `| ${Object.keys(row).join(' | ')} |\n|${'---|'.repeat(Object.keys(row).length)}\n| ${Object.values(row).join(' | ')} |`,
     )
@@ -60,6 +71,7 @@ async function tryBatch(): Promise<boolean> {
     await cluster.close()
     await vendor.close()
     await model.close()
+    await counter.close()
     await redis.stop()
     await mongo.stop()
   }
@@ -71,10 +83,40 @@ async function openModel(): Promise<ModelServer> {
   model.otherwise(({ body }) => {
     const text = JSON.stringify(body)
     const item = Number(/item (\d+)/.exec(text)?.[1])
+    if (values.tool && !/was counted|interrupted/.test(text))
+      return { steps: [{ tool: TOOL, input: { item: String(item) } }], usage: USAGE_OF_CALL }
     const isWrong = item % CORRECTED === 0 && !text.includes('bad')
     return { steps: [{ text: isWrong ? '{"bad":1}' : GOOD }], usage: USAGE_OF_CALL }
   })
   return model
+}
+
+type Counter = { config: string; calls: Map<string, number>; close(): Promise<void> }
+
+/** An MCP server whose tool counts its calls by item, and takes a while. */
+async function startCounter(): Promise<Counter> {
+  const calls = new Map<string, number>()
+  const { fetch: answer } = createMcpHandler(() => {
+    const mcp = new McpServer({ name: 'counter', version: '1.0.0' }, { capabilities: { tools: {} } })
+    const inputSchema = z.object({ item: z.string() })
+    mcp.registerTool('count', { description: 'Counts an item.', inputSchema }, async ({ item }) => {
+      calls.set(item, (calls.get(item) ?? 0) + 1)
+      await sleep(100)
+      return { content: [{ type: 'text', text: 'the item was counted' }] }
+    })
+    return mcp
+  })
+  const server = await serveFetch(answer)
+  const folder = await mkdtemp(join(tmpdir(), 'try-batch-'))
+  const config = join(folder, 'mcp.json')
+  await writeFile(config, JSON.stringify({ mcpServers: { counter: { type: 'http', url: server.url } } }))
+  return {
+    ...{ config, calls },
+    async close() {
+      await server.close()
+      await rm(folder, { recursive: true })
+    },
+  }
 }
 
 function answerLate(vendor: VendorBatchServer): NodeJS.Timeout {
@@ -97,7 +139,7 @@ function answerLate(vendor: VendorBatchServer): NodeJS.Timeout {
   }, LOOK_MS)
 }
 
-async function runBatch(cluster: Cluster, vendor: VendorBatchServer) {
+async function runBatch(cluster: Cluster, vendor: VendorBatchServer, { calls }: Counter) {
   const begun = performance.now()
   const prices = { 'm-1': PRICE }
   await cluster.ask('PUT', '/config/instances/pool', {
@@ -106,7 +148,9 @@ async function runBatch(cluster: Cluster, vendor: VendorBatchServer) {
     key: 'sk-1',
     prices,
   })
-  await cluster.ask('PUT', '/flows/answers', { input_schema: textSchema('text'), output_schema: textSchema('answer') })
+  const tools = values.tool ? [TOOL] : []
+  const schemas = { input_schema: textSchema('text'), output_schema: textSchema('answer') }
+  await cluster.ask('PUT', '/flows/answers', { ...schemas, tools })
   await cluster.ask('POST', '/flows/answers/publish')
   const items = Array.from({ length: COUNT }, (_, n) => ({ custom_id: `c-${n}`, input: { text: `item ${n}` } }))
   const deadline = values.live ? {} : { deadline_hours: Number(values.hours) }
@@ -131,6 +175,7 @@ async function runBatch(cluster: Cluster, vendor: VendorBatchServer) {
   const live =
     results.reduce((sum, each) => sum + each.input_tokens * PRICE.input + each.output_tokens * PRICE.output, 0) / 1e6
   const twice = [...vendor.submitted.values()].filter((count) => count > 1).length
+  const called = [...calls.values()]
   const share = batch.usage.cost_usd / live
   const good = new Set(results.filter(({ status }) => status === 'ok').map(({ custom_id }) => custom_id))
   const late = results.filter(({ status }) => status === 'expired').length
@@ -138,6 +183,8 @@ async function runBatch(cluster: Cluster, vendor: VendorBatchServer) {
   const problems = [
     (good.size !== COUNT || results.length !== COUNT) && `${good.size} good of ${results.length} results`,
     twice > 0 && `${twice} calls in two batches`,
+    called.some((count) => count > 1) && `${called.filter((count) => count > 1).length} tools called twice`,
+    values.tool && called.length !== COUNT && `${called.length} tools called`,
     !values.live && share > 0.55 && 'too dear',
     kept < 0.999 && 'too late',
   ]
@@ -149,6 +196,7 @@ async function runBatch(cluster: Cluster, vendor: VendorBatchServer) {
     'calls in batches': vendor.submitted.size,
     'in two': twice,
     'live calls': vendor.liveCalls,
+    'tool calls': called.reduce((sum, count) => sum + count, 0),
     'cost of live': share.toFixed(3),
     'deadlines kept': `${(100 * kept).toFixed(2)} %`,
     'processes killed': 3 * kills,

@@ -41,6 +41,19 @@ def ends(url):
 json.dump({url: dict(ends(url)) for url in sys.argv[1:]}, sys.stdout)
 `
 
+const environment = async () => ({
+  PATH: process.env['PATH'],
+  PYTHONPATH: `${ROOT}shared/client-python:${await requirePythonClient()}`,
+})
+
+describe('the Python client', () => {
+  it('keeps the rules of python-client.py, which need no server', async () => {
+    const program = new URL('python-client.py', import.meta.url).pathname
+    const { stderr } = await promisify(execFile)('python3', ['-B', program], { env: await environment() })
+    expect(stderr).to.match(/^Ran [1-9]\d* tests in .*\n\nOK\n$/m)
+  })
+})
+
 describe('the Python client at something that is no agent-engine', () => {
   let strangers: Strangers
   before(async () => {
@@ -49,7 +62,7 @@ describe('the Python client at something that is no agent-engine', () => {
   after(() => strangers.close())
 
   it('ends each call with ConnectionFailed, which shows the beginning of what came, after one request', async () => {
-    const env = { PATH: process.env['PATH'], PYTHONPATH: `${ROOT}shared/client-python:${await requirePythonClient()}` }
+    const env = await environment()
     const { stdout } = await promisify(execFile)('python3', ['-B', '-c', PROGRAM, ...strangers.urls], { env })
     const ends = JSON.parse(stdout) as Record<string, Record<string, string>>
     for (const [url, calls] of Object.entries(ends)) {

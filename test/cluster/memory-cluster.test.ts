@@ -108,7 +108,7 @@ describe('a cluster within one process', () => {
     expect(eventsOf(text).at(-1)).to.equal('done')
   })
 
-  it('D37.2: no reply to the request of a run that died with its worker is accepted, though its time is not over', async () => {
+  it('D37.2, D4.12: the request of a run that died with its worker is listed no more, and no reply to it is accepted, though its time is not over', async () => {
     const { link } = await relay.worker()
     const { broker } = await relay.gateway()
     const { runId, frames } = await broker.startRun(TENANT, { prompt: '/tool Ask {}' })
@@ -121,6 +121,7 @@ describe('a cluster within one process', () => {
     )
     link.cut()
     expect(await textOf(frames)).to.include('worker_lost')
+    expect((await broker.listPermissions(TENANT, { limit: 1 })).permissions).to.deep.equal([])
     const id = permissions[0]?.id ?? ''
     expect(await statusOf(broker.replyPermission(TENANT, runId, id, { allow: true }))).to.equal(404)
     expect(await broker.findPermission(TENANT, runId, id)).to.equal(undefined)

@@ -54,7 +54,7 @@ describe('the queue of a session on a draining worker', () => {
     expect(Array.from(staying?.worker.sessions() ?? [], (session) => session.id)).to.deep.equal([id])
     for (const { runId } of later) {
       const isFound = async () => (await statusOf(other.getRun(TENANT, runId))) === 200
-      await until(isFound, { what: 'the gateway to notice that the worker has left', withinMs: 10_000 })
+      await until(isFound, { what: 'the gateway to notice that the worker has left' })
       expect(await other.getRun(TENANT, runId)).to.include({ run_id: runId, status: 'done' })
       expect(await textOf(await other.followRun(TENANT, runId, 0))).to.include('event: done')
     }
@@ -79,7 +79,7 @@ describe('the queue of a session on a draining worker', () => {
     await drained
     await leaving.leave()
     const listed = async () => (await broker.listPermissions(TENANT, { limit: 10 })).permissions[0]
-    const request = await until(listed, { what: 'the request of the second run', withinMs: 8_000 })
+    const request = await until(listed, { what: 'the request of the second run' })
     expect(request).to.include({ session_id: id, run_id: second.runId })
     await broker.replyPermission(TENANT, id, request.id, { allow: true })
     expect(await second.text).to.include('event: done')
@@ -94,7 +94,7 @@ describe('the queue of a session on a draining worker', () => {
     await leaving.leave()
     await redis.connect().flushall()
     const isFound = async () => (await statusOf(broker.getRun(TENANT, second.runId))) === 200
-    await until(isFound, { what: 'the run to be found', withinMs: 10_000 })
+    await until(isFound, { what: 'the run to be found' })
     await broker.cancelRun(TENANT, second.runId)
     await second.text
   })
@@ -150,7 +150,7 @@ describe('the queue of a session on a draining worker', () => {
     expect(await statusOf(broker.getRun(TENANT, first.runId))).to.equal(200)
     expect(await textOf(await broker.followRun(TENANT, first.runId, 0))).to.include('"code":"cancelled"')
     await left
-    expect(performance.now() - endedAt).to.be.within(1_900, 5_000)
+    expect(performance.now() - endedAt).to.be.at.least(1_900)
   })
 
   it('a worker that drains leaves at once when there is no gateway to ask for its runs', async () => {

@@ -51,7 +51,7 @@ describe('a Redis Cluster whose nodes change (D33)', function () {
     }
     const statuses = () => Promise.all(ids.map((id) => statusOf(broker.getSession(TENANT, id))))
     const areServed = async () => (await statuses()).every((status) => status === 200)
-    await until(areServed, { what: 'all sessions to be served', withinMs: 10_000 })
+    await until(areServed, { what: 'all sessions to be served' })
     expect(workers.flatMap(({ worker }) => [...worker.sessions()])).to.have.length(SESSIONS)
   }
 

@@ -170,7 +170,7 @@ describe('the services that Redis comes as', () => {
           () => false,
         )
       await until(async () => !(await isServed()), { what: 'the death to be noticed' })
-      await until(isServed, { what: 'the session to be served by the promoted replica', withinMs: 20_000 })
+      await until(isServed, { what: 'the session to be served by the promoted replica' })
     } finally {
       await relay.close()
     }

@@ -2,31 +2,26 @@
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
 import { startModelServer } from '../support/model-server/model-server.ts'
-import { useMongo } from '../support/mongo.ts'
-import { inBothForms } from '../support/product.ts'
 import { faultsOf, findingsOf, isTooWide } from './support/axe.ts'
 import { type ConsoleUnderTest, startConsole } from './support/console.ts'
 import { tabTo } from './support/keyboard.ts'
 
-inBothForms('the console, for somebody who has never seen it', (start, form) => {
-  const mongo = form === 'cluster' ? useMongo() : undefined
+describe('the console, for somebody who has never seen it', () => {
   let pages: ConsoleUnderTest
   let page: Page
 
   before(async () => {
-    pages = await startConsole({ start, env: { ...mongo?.env } })
+    pages = await startConsole()
   })
   after(() => pages?.close())
   afterEach(() => pages.expectNoFaults())
 
   it('D29a: `/` leads a browser there, and two clicks, or keys, on the first page end in an answer, with a tool call and a permission', async () => {
     page = await pages.open()
-    // In a cluster `/` is the API's.
-    if (form === 'standalone') await page.goto(pages.origin)
+    await page.goto(pages.origin)
     expect(page.url()).to.equal(pages.at('/'))
     const clicks = await countClicks(page)
     const press = async (name: string) => {
-      if (form === 'cluster') return page.getByRole('button', { name }).click()
       await page.getByRole('button', { name }).waitFor()
       await tabTo(page, name)
       await page.keyboard.press('Enter')
@@ -46,8 +41,6 @@ inBothForms('the console, for somebody who has never seen it', (start, form) => 
     await page.getByRole('link', { name: 'Go on in Chat' }).click()
     await page.locator('.exchange .tool [data-state="done"]').waitFor()
   })
-
-  if (form === 'cluster') return // What follows is of the pages, which know no form.
 
   it('a reload shows the same conversation', async () => {
     const shown = () => page.locator('.exchange').allInnerTexts()

@@ -13,7 +13,6 @@ import { until } from '../support/until.ts'
 import { readDeploy } from './files.ts'
 
 const STOP_MS = 5_000
-const NOTICED_MS = 10_000
 
 type Gateway = { port: number; ops: TestOps }
 
@@ -71,9 +70,9 @@ describe('deploy/haproxy in front of two gateways', () => {
       const texts = Array.from({ length: 8 }, async () => (await fetch(url)).text())
       return [...new Set(await Promise.all(texts))].toSorted().join()
     }
-    await until(async () => (await answers()) === 'a,b', { what: 'both gateways to answer', withinMs: NOTICED_MS })
+    await until(async () => (await answers()) === 'a,b', { what: 'both gateways to answer' })
     await gateways[0]?.ops.drain.close()
-    await until(async () => (await answers()) === 'b', { what: 'the draining one to be left', withinMs: NOTICED_MS })
+    await until(async () => (await answers()) === 'b', { what: 'the draining one to be left' })
   })
 
   it('events pass at once, a client that leaves closes the stream, and a POST that broke off is not sent again', async () => {

@@ -14,7 +14,7 @@ describe('deploy/nginx in front of two gateways', () => {
   before(async () => {
     const dataDir = folder.path
     const env = { MODEL_PROVIDER: 'demo', DATA_DIR: dataDir, TRUST_PROXY: '1', RATE_LIMIT_RPM: '1000', DRAIN_SECS: '1' }
-    cluster = await startCluster(env)
+    cluster = await startCluster(env, { worker: 1 })
     nginx = await Nginx.start(cluster.urls.map((url) => Number(new URL(url).port)))
   })
   after(async () => {

@@ -73,7 +73,7 @@ describe('the services of deploy/compose.yaml under load, without a shared folde
     const counts = () => ({ ...load.counts, ...files.counts })
     const failures = () => [...load.failures, ...files.failures]
     const isBusy = () => Math.min(load.counts.runs, load.counts.messages, load.counts.flows, files.counts.turns) > 0
-    const waiting = { what: 'every client to be answered', withinMs: 20_000, lastSeen: counts }
+    const waiting = { what: 'every client to be answered', lastSeen: counts }
     await until(() => isBusy() || failures().length > 0, waiting)
 
     const before = await readFile(join(cluster.nginx.dir, 'gateways.conf'), 'utf8')

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { expect } from 'chai'
 import { operationsOf } from '../platform/api/operations.ts'
 import { apiDocument } from '../support/api-document.ts'
+import { AeHere } from './ae-here.ts'
 import { type Commands, commandsOf, isAsShown } from './blocks.ts'
 import type { Shell } from './shell.ts'
 import { Stage } from './stage.ts'
@@ -15,6 +16,7 @@ const [, variables = ''] = /`((?:[A-Z_]+=\S+ )+)scripts\/start`/.exec(guide) ?? 
 describe('shared/platform/api/guide.md', () => {
   let stage: Stage
   let shell: Shell
+  let ae: AeHere
   before(async () => {
     stage = await Stage.open(
       Object.fromEntries(
@@ -25,9 +27,12 @@ describe('shared/platform/api/guide.md', () => {
       ),
     )
     shell = await stage.shell()
+    ae = await AeHere.start()
+    await shell.run(ae.definition)
   })
   after(async () => {
     await shell?.close()
+    await ae?.[Symbol.asyncDispose]()
     await stage?.close()
   })
 

@@ -7,6 +7,9 @@ const READY = /"msg":"listening"|The cluster is ready|stands for the base addres
 
 export const isLaunch = (command: string): boolean => LAUNCH.test(withoutRemark(command))
 
+/** The arguments of a command that starts a server. */
+export const argsOf = (command: string): string[] => words(LAUNCH.exec(withoutRemark(command))?.[3] ?? '')
+
 /** Starts a server as a line of a document does, with free ports and a folder of its own. The caller ends it. */
 export function launch(command: string, dir: string): Child {
   const [, variables = '', program = '', args = ''] = LAUNCH.exec(withoutRemark(command)) ?? []

@@ -2,11 +2,12 @@ import { constants } from 'node:fs'
 import { access, readFile, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { readOptions } from '../../scripts/local-cluster/options.ts'
 import { ROOT } from '../deploy/files.ts'
 import { Child } from '../support/child.ts'
 import { until } from '../support/until.ts'
 import { type Commands, commandsOf, isAsShown } from './blocks.ts'
-import { addressOf, home, isLaunch, launch } from './launch.ts'
+import { addressOf, argsOf, home, isLaunch, launch } from './launch.ts'
 import type { Shell } from './shell.ts'
 import { Stage } from './stage.ts'
 
@@ -44,7 +45,9 @@ describe('README.md', function () {
     it(`the commands in line ${line} work, and print what is shown`, async () => {
       const rest = []
       for (const [i, command] of text.split('\n').entries()) {
-        if (isLaunch(command)) {
+        if (command.startsWith('scripts/cluster'))
+          readOptions(argsOf(command)) // The block for three shells starts a cluster.
+        else if (isLaunch(command)) {
           const child = start(command, join(stage.dir, `launch-${line}-${i}`))
           await addressOf(child)
           expect(await child.end()).to.equal(0)

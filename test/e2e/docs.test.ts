@@ -14,58 +14,57 @@ const OFF = {
 /** The issuer does not need to exist, because no request of these tests has a token. */
 const GUARDED = { OIDC_ISSUER: 'https://issuer.example', OIDC_AUDIENCE: 'urn:ae' }
 
-/** A page that waits as long as the tests of the console do: Swagger UI takes seconds of CPU for the whole API. */
-async function openPage(browser: Browser): Promise<Page> {
-  const page = await browser.newPage()
-  page.setDefaultTimeout(45_000)
-  return page
-}
-
 describe('the API explorer', () => {
   let product: Product
+  /** It takes requests without a token. */
+  let open: Product
   let browser: Browser
+  let page: Page
+  const asked: URL[] = []
+  const faults: string[] = []
   before(async () => {
     product = await startStandalone({ ...GUARDED, RATE_LIMIT_RPM: '1' })
+    open = await startStandalone()
     browser = await openBrowser()
+    page = await browser.newPage()
+    page.setDefaultTimeout(45_000) // As in the tests of the console: Swagger UI takes seconds of CPU for the whole API.
+    page.on('request', (request) => asked.push(new URL(request.url())))
+    page.on('pageerror', (error) => faults.push(error.message))
+    page.on('console', (message) => message.type() === 'error' && faults.push(message.text()))
+    await page.goto(`${open.url}/docs#/Runs/startRun`)
   })
   after(async () => {
-    await browser.close()
+    await browser?.close()
+    await open?.close()
     await product.close()
   })
 
   it('D1.3 API_EXPLORER: shows every operation, offline, without a token and outside the rate limit', async () => {
-    const page = await openPage(browser)
-    const asked: string[] = []
-    const problems: string[] = []
-    page.on('request', (request) => asked.push(new URL(request.url()).origin))
-    page.on('pageerror', (error) => problems.push(error.message))
-    page.on('console', (message) => message.type() === 'error' && problems.push(message.text()))
-    await page.goto(`${product.url}/docs`)
     await page.getByText('/agent/run', { exact: false }).first().waitFor()
     const operations = await page.locator('.opblock').count()
     const { paths } = (await product.call('GET', '/openapi.json')).body as { paths: Record<string, object> }
     const methods = ['get', 'post', 'put', 'patch', 'delete']
     const documented = Object.values(paths).flatMap((path) => Object.keys(path).filter((key) => methods.includes(key)))
     expect(operations).to.equal(documented.length)
-    expect(new Set(asked)).to.deep.equal(new Set([new URL(product.url).origin]))
-    expect(problems).to.deep.equal([])
+    expect(new Set(asked.map(({ origin }) => origin))).to.deep.equal(new Set([new URL(open.url).origin]))
+    expect(faults).to.deep.equal([])
     const links = await page.locator('a[href^="http"]').evaluateAll((all) => all.map((link) => String(link)))
-    expect(links.filter((link) => !link.startsWith(product.url))).to.deep.equal([])
+    expect(links.filter((link) => !link.startsWith(open.url))).to.deep.equal([])
     const flow = page.locator('#operations-Flows-getFlow')
     await flow.locator('.opblock-summary-control').click()
     await flow.getByText('The name of the flow.').waitFor() // A parameter that the document gives to the path.
     await flow.getByText('"served_version"').waitFor() // A field of a schema that the answer refers to.
-    await page.close()
+    for (const { pathname } of asked) {
+      const answer = await fetch(new URL(pathname, product.url))
+      expect([answer.status, (await answer.arrayBuffer()).byteLength > 0], pathname).to.deep.equal([200, true])
+    }
     expect((await product.call('GET', '/tools')).status).to.equal(401)
   })
 
   it('Try it out shows the events of a stream while they arrive', async () => {
-    const open = await startStandalone()
     const answer = Promise.withResolvers<void>()
     open.model.answer([{ text: ['the beginning'] }, { hold: answer.promise }, { text: ' and the end' }])
     try {
-      const page = await openPage(browser)
-      await page.goto(`${open.url}/docs#/Runs/startRun`)
       const run = page.locator('#operations-Runs-startRun')
       await run.getByRole('button', { name: 'Try it out' }).click()
       await run.getByRole('button', { name: 'Execute' }).click()
@@ -74,10 +73,8 @@ describe('the API explorer', () => {
       expect(await live.textContent()).not.to.include('event: done')
       answer.resolve()
       await live.getByText('event: done').waitFor()
-      await page.close()
     } finally {
       answer.resolve()
-      await open.close()
     }
   })
 

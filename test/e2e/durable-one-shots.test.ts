@@ -1,9 +1,7 @@
 import { globSync } from 'node:fs'
-import { join } from 'node:path'
 import { expect } from 'chai'
 import { epochOfRun } from '../../shared/kernel/ids.ts'
 import { callApi, initOf, openStream } from '../support/api-client.ts'
-import { Child } from '../support/child.ts'
 import { type Cluster, startCluster } from '../support/cluster.ts'
 import type { EventStream } from '../support/event-stream.ts'
 import { type Answer, type ModelServer, type Received, startModelServer } from '../support/model-server/model-server.ts'
@@ -11,7 +9,6 @@ import { useMongo } from '../support/mongo.ts'
 import { useTempFolder } from '../support/temp-folder.ts'
 import { until } from '../support/until.ts'
 
-const STANDALONE = new URL('../../services/standalone/main.ts', import.meta.url).pathname
 const HOLD = { hold: new Promise(() => {}) }
 /** The last line of the message that asks for a corrected answer. */
 const CORRECTED = 'Answer again with the whole corrected JSON, and with nothing else.'
@@ -94,7 +91,7 @@ describe('one-shot runs after the death of their processes', () => {
     let cluster: Cluster
     before(async () => {
       const settings = { ...mongo.env, ...env(), WORKSPACE_DIR: folder.path }
-      cluster = await startCluster(settings, { executor: 0 })
+      cluster = await startCluster(settings, { gateway: 1, executor: 0 })
       workers = cluster.workers
     })
     after(() => cluster.close())
@@ -111,7 +108,7 @@ describe('one-shot runs after the death of their processes', () => {
     }
 
     it('D32.7c: kill -9 of a worker is a pause, also for runs with a customer, a tool, a permission or a typed answer (D41.4)', async () => {
-      const [url = '', other = ''] = cluster.urls
+      const [url = ''] = cluster.urls
       const text = await open(url, 'text')
       await text.until('text_delta')
       const line = await openBeside(text, 'text', (n) => ({ customer_id: `c${n}` }))
@@ -150,17 +147,17 @@ describe('one-shot runs after the death of their processes', () => {
         .to.include('begun')
         .and.not.match(/begun[^]*begun/)
       await ask.until('permission_request')
-      expect(await reply(other, ask.runId, asking.data['id'])).to.equal(200)
+      expect(await reply(url, ask.runId, asking.data['id'])).to.equal(200)
       await ask.all()
       await expectRecovered(ask)
-      const again = await follow(other, moving.runId, seen.id)
+      const again = await follow(url, moving.runId, seen.id)
       await again.all()
       await expectRecovered(again)
       expect((await get(`${url}/sessions`))['sessions']).to.deep.equal([])
     })
 
     it('D32.7c: a run in the background that nobody follows goes on at another worker, to its end, and has its effect once', async () => {
-      const [url = '', other = ''] = cluster.urls
+      const [url = ''] = cluster.urls
       const fresh = await cluster.startWorker()
       workers = [...workers, fresh]
       const begin = { prompt: 'effect', background: true }
@@ -171,7 +168,7 @@ describe('one-shot runs after the death of their processes', () => {
       await until(hasBegun, { what: 'the tool to begin' })
       const worker = workers.find(({ output }) => output.includes(`wk_${epochOfRun(runId)}"`))
       await worker?.kill('SIGKILL')
-      const stream = await follow(other, runId, 0)
+      const stream = await follow(url, runId, 0)
       await stream.all()
       await expectRecovered(stream)
       expect(of(stream, 'tool_result', 'output')[0]).to.match(/Bash was interrupted.*may have run/)
@@ -179,34 +176,6 @@ describe('one-shot runs after the death of their processes', () => {
         .to.include('begun')
         .and.not.match(/begun[^]*begun/)
       expect(await get(`${url}/runs/${runId}`)).to.include({ run_id: runId, status: 'done' })
-    })
-  })
-
-  describe('in the standalone form', () => {
-    before(() => (workers = []))
-    const start = () => {
-      const settings = { DATA_DIR: join(folder.path, 'data'), PORT: '0', OPS_PORT: '0' }
-      return new Child(process.execPath, [STANDALONE], { ...settings, ...env() })
-    }
-    const urlOf = async (child: Child) => (JSON.parse(await child.line(/"listening"/)) as { url: string }).url
-
-    it('D32.7c: kill -9 of the process: after its next start the runs go on', async () => {
-      const first = start()
-      const stream = await open(await urlOf(first), 'text')
-      const seen = await stream.until('text_delta')
-      hasDied = true
-      await first.end('SIGKILL')
-      const second = start()
-      try {
-        const url = await urlOf(second)
-        const again = await follow(url, stream.runId, seen.id)
-        await again.all()
-        await expectRecovered(again)
-        expect(of(again, 'text', 'text')).to.deep.equal(['whole'])
-        expect((await get(`${url}/sessions`))['sessions']).to.deep.equal([])
-      } finally {
-        await second.end('SIGKILL')
-      }
     })
   })
 })

@@ -303,64 +303,67 @@ describe('runs after the death of their processes', () => {
   })
 
   describe('in the standalone form', () => {
-    const start = (more: Record<string, string> = {}) => {
-      const settings = { DATA_DIR: join(folder.path, 'data'), PORT: '0', OPS_PORT: '0' }
-      return new Child(process.execPath, [STANDALONE], { ...settings, ...env(), ...more })
+    let server: Child | undefined
+    /** Of the process that a test has left running. */
+    let url: string | undefined
+    after(() => server?.end('SIGKILL'))
+    /** Starts the process that has the folder next, and resolves with its address. */
+    async function start(): Promise<string> {
+      const places = { DATA_DIR: join(folder.path, 'data'), PORT: '0', OPS_PORT: '0', DRAIN_SECS: '60' }
+      server = new Child(process.execPath, [STANDALONE], { ...env(), ...places })
+      return (JSON.parse(await server.line(/"listening"/)) as { url: string }).url
     }
-    const urlOf = async (child: Child) => (JSON.parse(await child.line(/"listening"/)) as { url: string }).url
 
-    it('D32.7a: kill -9 of the process: after its next start the runs go on', async () => {
-      const first = start()
-      const before = await urlOf(first)
+    it('D32.7a, D32.7c: kill -9 of the process: after its next start the runs go on, one-shot ones, too', async () => {
+      const before = await start()
       const [id, asking] = [await create(before), await create(before)]
       const stream = await open(before, id, 'text')
       const seen = await stream.until('text_delta')
+      const oneShot = await openStream(`${before}/agent/run`, initOf('POST', { prompt: 'text' }))
+      const seenOfOneShot = await oneShot.until('text_delta')
       const ask = await open(before, asking, 'ask')
       const request = await ask.until('permission_request')
       const queued = await open(before, id, 'queued')
       hasDied = true
-      await first.end('SIGKILL')
-      const second = start()
-      try {
-        const url = await urlOf(second)
-        expect(await reply(url, asking, request.data['id'])).to.equal(200)
-        const again = await follow(url, stream.runId, seen.id)
+      await server?.end('SIGKILL')
+      url = await start()
+      expect(await reply(url, asking, request.data['id'])).to.equal(200)
+      for (const [{ runId }, last] of [
+        [stream, seen.id],
+        [oneShot, seenOfOneShot.id],
+      ] as const) {
+        const again = await follow(url, runId, last)
         await again.all()
         expectRecovered(again, 1)
-        const after = await follow(url, queued.runId, 0)
-        expect(texts({ frames: await after.all() })).to.deep.equal(['answer to queued'])
-        const allowed = await follow(url, ask.runId, request.id)
-        await allowed.all()
-        expectRecovered(allowed, 1)
-        expect(results(allowed)[0]).to.include('a.txt')
-      } finally {
-        await second.end('SIGKILL')
+        expect(texts(again)).to.deep.equal(['whole'])
       }
+      const { body } = await callApi(`${url}/sessions`, initOf('GET'))
+      expect((body as { sessions: object[] }).sessions).to.have.length(2)
+      const after = await follow(url, queued.runId, 0)
+      expect(texts({ frames: await after.all() })).to.deep.equal(['answer to queued'])
+      const allowed = await follow(url, ask.runId, request.id)
+      await allowed.all()
+      expectRecovered(allowed, 1)
+      expect(results(allowed)[0]).to.include('a.txt')
     })
 
     it('D37.4: SIGTERM of the process leaves what waits for a person to its next start, and ends at once', async () => {
-      const first = start({ DRAIN_SECS: '60' })
-      const before = await urlOf(first)
+      const before = url ?? (await start())
       const id = await create(before)
       const ask = await open(before, id, 'ask')
       const request = await ask.until('permission_request')
       const queued = await open(before, id, 'queued')
-      expect(await first.end('SIGTERM')).to.equal(0)
-      const second = start()
-      try {
-        const url = await urlOf(second)
-        expect(await reply(url, id, request.data['id'])).to.equal(200)
-        const allowed = await follow(url, ask.runId, request.id)
-        await allowed.all()
-        expectRecovered(allowed, 1)
-        const warning = allowed.frames.find(({ data }) => data['code'] === 'run_recovered')
-        expect(warning?.data['detail']).to.include({ reason: 'drained' })
-        expect(results(allowed)[0]).to.include('a.txt')
-        const after = await follow(url, queued.runId, 0)
-        expect(texts({ frames: await after.all() })).to.deep.equal(['answer to queued'])
-      } finally {
-        await second.end('SIGKILL')
-      }
+      expect(await server?.end('SIGTERM')).to.equal(0)
+      url = await start()
+      expect(await reply(url, id, request.data['id'])).to.equal(200)
+      const allowed = await follow(url, ask.runId, request.id)
+      await allowed.all()
+      expectRecovered(allowed, 1)
+      const warning = allowed.frames.find(({ data }) => data['code'] === 'run_recovered')
+      expect(warning?.data['detail']).to.include({ reason: 'drained' })
+      expect(results(allowed)[0]).to.include('a.txt')
+      const after = await follow(url, queued.runId, 0)
+      expect(texts({ frames: await after.all() })).to.deep.equal(['answer to queued'])
     })
   })
 })

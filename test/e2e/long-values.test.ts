@@ -118,7 +118,7 @@ describe('what a message repeats of a request', () => {
   const examplesOf = ({ operation }: Operation) => bodyOf(operation)?.examples ?? []
 
   it('is at most 200 characters of a path, a query parameter or a header of any operation', async () => {
-    for (const { method, path, parameters } of operations) {
+    for (const [i, { method, path, parameters }] of operations.entries()) {
       if (path.includes('{'))
         await send(
           method,
@@ -127,7 +127,10 @@ describe('what a message repeats of a request', () => {
         )
       for (const { name, in: place } of parameters)
         if (place === 'query') await send(method, `${concrete(path)}?${String(name)}=${LONG}`, {})
-      for (const name of HEADERS) await send(method, concrete(path), { headers: { [name]: LONG } })
+      // What one middleware reads for all operations is sent to a seventh of them.
+      const own = parameters.filter((each) => each['in'] === 'header').map((each) => String(each['name']))
+      for (const name of new Set([...own, HEADERS[i % HEADERS.length] ?? '']))
+        await send(method, concrete(path), { headers: { [name]: LONG } })
       await send(method, `${concrete(path)}?${LONG}=1`, {})
       await send(method, `${concrete(path)}/${LONG}`, {})
     }

@@ -114,7 +114,7 @@ inBothForms('a session without messages', (startProduct) => {
     try {
       await product.call('POST', '/sessions', { session_id: 'idle' })
       const statusOf = async () => (await product.call('GET', '/sessions/idle')).status
-      await until(async () => (await statusOf()) === 404, { what: 'the session to be removed', withinMs: 10_000 })
+      await until(async () => (await statusOf()) === 404, { what: 'the session to be removed' })
     } finally {
       await product.close()
     }

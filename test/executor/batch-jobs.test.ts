@@ -19,7 +19,9 @@ import { BatchStore } from '../../shared/work/flows/batch/store.ts'
 import type { FlowExecution } from '../../shared/work/flows/execute/agents.ts'
 import type { Dispatch, DispatchOutput, Flow } from '../../shared/work/flows/port.ts'
 import { StoredDispatches } from '../../shared/work/flows/store/dispatches.ts'
+import { endBy } from '../../shared/work/flows/transitions.ts'
 import type { Job } from '../../shared/work/queue/port.ts'
+import type { CancelCode } from '../../shared/work/runs/run-identity.ts'
 import { Runs } from '../../shared/work/runs/runs.ts'
 import { newDispatch, OK } from '../contract/dispatch-setup.ts'
 import { NO_FILES } from '../support/no-files.ts'
@@ -93,10 +95,12 @@ describe('the items of batches', () => {
       async *execute(_tenant, execution, signal) {
         executed.push(execution.input['n'])
         yield started(execution.traceId)
-        const cancelled = new Promise<never>((_, reject) =>
-          signal.addEventListener('abort', () => reject(new AppError('conflict', 'cancelled', { code: 'cancelled' }))),
-        )
-        const output = await Promise.race([execute(execution), cancelled])
+        const stopped = new Promise<never>((_, reject) => {
+          const stop = () => reject(new AppError('conflict', 'stopped', { code: signal.reason as CancelCode }))
+          if (signal.aborted) stop()
+          signal.addEventListener('abort', stop)
+        })
+        const output = await Promise.race([stopped, execute(execution)])
         return { ...OK, status: 'ok', output, raw_output: '', timeline: [] }
       },
       executors: { isAlive: async (epoch) => epoch === EPOCH },
@@ -292,6 +296,38 @@ describe('the items of batches', () => {
     await until(async () => (await places.count(TENANT)) === 0, { what: 'each place to be given back' })
     expect([executed.length, await waiting()]).to.deep.equal([2, 0])
     expect(new Set(payers), 'they are of no customer that has a budget').to.deep.equal(new Set([undefined]))
+    admission.close()
+  })
+
+  it('D54.8: a flow with time until its deadline waits for a place, is given back, and ends by the deadline or when it is cancelled', async () => {
+    const limits = { ...NO_LIMITS, concurrent_runs: 1 }
+    const admission = new RunAdmission({
+      ...{ limits: { of: () => limits, peek: () => limits }, budgets: { refusal: async () => undefined } },
+      ...{ places: new MemoryRunPlaces(() => 0), metrics: new MetricsRegistry(), log: SILENT_LOG },
+    })
+    const { handle, dispatches, executed } = open({ admission })
+    const place = { tenant: TENANT, runId: 'run_1' }
+    await admission.admit(place)
+    const queue = async (ms: number, n: number) => {
+      const dispatch = newDispatch(Date.now(), { deadline_at: new Date(Date.now() + ms).toISOString() })
+      await dispatches.create(TENANT, dispatch, { n })
+      return { kind: 'batch' as const, tenant: TENANT, id: dispatch.trace_id }
+    }
+    const [waiting, late, cancelled] = [await queue(60_000, 1), await queue(50, 2), await queue(60_000, 3)]
+    const giveWay = new AbortController()
+    const given = handle(waiting, giveWay.signal)
+    giveWay.abort()
+    expect(await given).to.deep.equal({ again: true })
+    const handled = [waiting, cancelled].map((job) => handle(job))
+    await handle(late)
+    expect(await dispatches.get(TENANT, late.id)).to.nested.include({ status: 'error', 'error.code': 'timeout' })
+    const result = endBy(newDispatch(0), { type: 'cancelled', executor: null })
+    if (result) await dispatches.end(TENANT, cancelled.id, { executor: null, result })
+    await handled[1]
+    admission.release(place)
+    await handled[0]
+    expect((await dispatches.get(TENANT, waiting.id))?.status).to.equal('ok')
+    expect(executed).to.have.members([1, 2])
     admission.close()
   })
 

@@ -8,6 +8,7 @@ import {
   GOES_LIVE,
   type VendorBatches,
 } from '../../shared/agent/providers/batch/port.ts'
+import type { Tool } from '../../shared/agent/tools/port.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
 import { DEFAULT_TENANT as TENANT } from '../../shared/kernel/tenant.ts'
 import { type Batch, divide, markOf } from '../../shared/work/flows/batch/batch.ts'
@@ -18,6 +19,10 @@ import { useTestStore } from '../support/test-store.ts'
 const HOUR_MS = 3_600_000
 const GOOD: BatchAnswer = { status: 200, body: { text: 'good' } }
 const CHECKER = { findUnusable: async () => [], check: async () => [] }
+const EPOCH = 7
+const TOOLS: Record<string, Tool> = Object.fromEntries(
+  ['look', 'file'].map((name) => [name, { name, usesFiles: name === 'file' } as Tool]),
+)
 const DEFINITION = { input_schema: {}, output_schema: {}, tools: [], sub_agents: [], evolve: false }
 
 describe('the waves of a chunk', () => {
@@ -79,6 +84,8 @@ describe('the waves of a chunk', () => {
       ...{ batches, dispatches: { get: async () => undefined }, log: SILENT_LOG, now: () => new Date(clock.ms) },
       checkers: { of: () => CHECKER, close: async () => {} },
       openVendor: async () => vendor,
+      ...{ toolBox: { find: (name) => TOOLS[name] }, executors: { isAlive: async (epoch) => epoch === EPOCH } },
+      epoch: () => EPOCH,
       flows: {
         async rehearse(_tenant, { item: { traceId, answers }, input }) {
           rehearsed.push(input['n'])
@@ -98,7 +105,8 @@ describe('the waves of a chunk', () => {
       const kept = sent[at]
       if (kept) kept.answers = new Map(answers)
     }
-    const advance = (changes: Partial<Batch> = {}) => waves.advance(TENANT, { ...of, batch: { ...batch, ...changes } })
+    const advance = (changes: Partial<Batch> = {}, more: Partial<ChunkOfBatch> = {}) =>
+      waves.advance(TENANT, { ...of, ...more, batch: { ...batch, ...changes } })
     const advanceDeleted = () => waves.advance(TENANT, { ...of, definition: undefined })
     return { advance, advanceDeleted, answer, sent, fails, vendorFaults, clock, batches, chunk, rehearsed }
   }
@@ -207,6 +215,19 @@ describe('the waves of a chunk', () => {
       GOES_LIVE,
     ])
     expect([...after.answers.values()].filter(({ status }) => status === 0)).to.have.length(2)
+  })
+
+  it('D55.6b: a flow goes live whose tools use files; with others its items wait, for a tool that is away, too, and make no call where a process leaves', async () => {
+    const { advance, sent, rehearsed } = await open()
+    const withTools = (...tools: string[]) => ({ definition: { ...DEFINITION, tools } })
+    for (const tools of [['file'], ['look', 'file']])
+      expect((await advance({}, withTools(...tools))).waiting.size).to.equal(0)
+    const { definition } = withTools('look')
+    for (const more of [withTools('look', 'gone'), { definition, leaving: AbortSignal.abort() }])
+      expect((await advance({}, more)).waiting.size).to.equal(3)
+    expect([sent.length, rehearsed.length]).to.deep.equal([0, 0])
+    expect((await advance({}, { definition })).waiting.size).to.equal(3)
+    expect(sent).to.have.length(1)
   })
 
   it('D55.6c: near the deadline the vendor is left: what it has answered by then counts, and the rest goes live', async () => {

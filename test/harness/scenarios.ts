@@ -29,7 +29,7 @@ export async function runScenarios(script: ScenarioScript): Promise<never> {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(130))
   const isFull = options.full && !options.short
   const run = { isFull, isTimed: !options.untimed, random: new Random(chooseSeed(options.seed, say)) }
-  const waiting = choose(script.scenarios, options.only)
+  const waiting = chooseScenarios(script.scenarios, options.only)
     .filter((each) => isFull || !each.isFullOnly)
     .values()
   let isAllKept = true
@@ -66,7 +66,8 @@ const usageOf = ({ name, scenarios, takes }: ScenarioScript) => `npm run ${name}
   --seed     replay the faults of this seed
 `
 
-function choose(scenarios: readonly Scenario[], only: string | undefined): readonly Scenario[] {
+/** Those of the promises that `only` names, separated by commas; all of them without it. Throws for an unknown one. */
+export function chooseScenarios(scenarios: readonly Scenario[], only: string | undefined): readonly Scenario[] {
   if (only === undefined) return scenarios
   const ids = only.split(',').map((id) => id.trim().toUpperCase())
   const known = idsOf(scenarios)

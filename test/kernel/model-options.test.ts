@@ -7,7 +7,10 @@ import { ConfigError, loadConfig } from '../../shared/platform/config/config.ts'
 const TABLE: [options: unknown, pointer: string | undefined][] = [
   [{}, undefined],
   [{ max_output_tokens: 1, temperature: 0, reasoning_effort: 'none', context_window: 1, timeout_secs: 1 }, undefined],
-  [{ max_output_tokens: 1_000_000, temperature: 2, timeout_secs: 3_600, parallel_tool_calls: false }, undefined],
+  [
+    { max_output_tokens: 1_000_000, temperature: 2, timeout_secs: 3_600, parallel_tool_calls: false, flex: true },
+    undefined,
+  ],
   [{ headers: { 'X-Team': 'blue', 'x-empty': '' } }, undefined],
   [[], ''],
   [null, ''],
@@ -25,6 +28,7 @@ const TABLE: [options: unknown, pointer: string | undefined][] = [
   [{ timeout_secs: 0 }, '/timeout_secs'],
   [{ timeout_secs: 3_601 }, '/timeout_secs'],
   [{ parallel_tool_calls: 1 }, '/parallel_tool_calls'],
+  [{ flex: 'yes' }, '/flex'],
   [{ headers: { a: 1 } }, '/headers'],
   [{ headers: [] }, '/headers'],
   [{ headers: Object.fromEntries(Array.from({ length: 17 }, (_, i) => [`x-${i}`, ''])) }, '/headers'],

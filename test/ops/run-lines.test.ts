@@ -29,7 +29,7 @@ inBothForms('the lines and counters of what ends', (startProduct, form) => {
         .filter((each) => each.startsWith('{'))
         .map((each) => JSON.parse(each) as Line)
         .find(fits)
-    return until(find, { what: `a line with ${JSON.stringify(wanted)}`, withinMs: 10_000 })
+    return until(find, { what: `a line with ${JSON.stringify(wanted)}` })
   }
   /** The sum over all processes. */
   const counted = async (series: string): Promise<number> => {
@@ -118,7 +118,7 @@ inBothForms('the lines and counters of what ends', (startProduct, form) => {
   it('an exhausted budget: the refusal is counted by its cause, and its request line has the code', async () => {
     expect((await product.call('PUT', '/config/limits', { tokens_per_day: 1 })).status).to.equal(200)
     const isRefused = async () => (await product.call('POST', '/agent/run', { prompt: 'hi' })).status === 429
-    await until(isRefused, { what: 'the budget to be known', withinMs: 10_000 })
+    await until(isRefused, { what: 'the budget to be known' })
     const found = await line({ msg: 'request', code: 'budget_exhausted' })
     expect(found).to.include({ status: 429, tenant: DEFAULT_TENANT })
     expect(await counted('agent_engine_refusals_total{cause="budget_exhausted"}')).to.be.at.least(1)

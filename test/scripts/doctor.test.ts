@@ -17,9 +17,9 @@ import { createKeyring } from '../../shared/tenancy/secrets/keyring.ts'
 import { seal } from '../../shared/tenancy/secrets/seal.ts'
 import { putSecret } from '../../shared/tenancy/tenant-config/changes.ts'
 import { EMPTY_CONFIG, type TenantConfig } from '../../shared/tenancy/tenant-config/config.ts'
-import { Child } from '../support/child.ts'
 import { type ModelServer, startModelServer } from '../support/model-server/model-server.ts'
 import { useMongo } from '../support/mongo.ts'
+import { type Product, startStandalone } from '../support/product.ts'
 import { useRedis } from '../support/redis.ts'
 import { useS3 } from '../support/s3.ts'
 import { useTempFolder } from '../support/temp-folder.ts'
@@ -27,9 +27,10 @@ import { tenantId } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
 
 const DOCTOR = new URL('../../scripts/doctor/main.ts', import.meta.url).pathname
-const STANDALONE = new URL('../../services/standalone/main.ts', import.meta.url).pathname
 const [key, otherKey] = [randomBytes(32), randomBytes(32)]
 const CANARY = 'sk-canary-doctor-0123456789'
+/** The built-in model, in place of the model server of the tests. */
+const DEMO = { MODEL: '', MODEL_PROVIDER: '', MODEL_BASE_URL: '', MODEL_PRICES: '' }
 
 const WITHIN_MS = 50_000
 
@@ -154,12 +155,9 @@ describe('npm run doctor', () => {
   it('finds nothing wrong with the key and the folder that a standalone start without MASTER_KEY has made', async () => {
     const dataDir = join(dir, 'made')
     const own = { DATA_DIR: dataDir, PORT: '0', OPS_PORT: '0' }
-    const child = new Child(process.execPath, [STANDALONE], own)
-    const { url } = JSON.parse(await child.line(/"listening"/)) as { url: string }
-    const body = JSON.stringify({ value: CANARY })
-    const headers = { 'content-type': 'application/json' }
-    expect((await fetch(`${url}/config/secrets/team`, { method: 'PUT', headers, body })).status).to.equal(200)
-    await child.end()
+    const product = await startStandalone({ ...DEMO, ...own })
+    expect((await product.call('PUT', '/config/secrets/team', { value: CANARY })).status).to.equal(200)
+    await product.close()
     const ended = await doctor(own)
     expect(problems(ended)).to.deep.equal([])
     const lost = await doctor({ ...own, MASTER_KEY: otherKey.toString('base64') })
@@ -226,9 +224,15 @@ describe('npm run doctor', () => {
   })
 
   it('finds fault 5: a clock that is wrong', async () => {
-    const ahead = 'data:text/javascript,const now = Date.now; Date.now = () => now() + 60000'
-    const ended = await program({ ...env, NODE_OPTIONS: `--import "${ahead.replaceAll(' ', '%20')}"` })
-    expect(problems(ended).join()).to.match(/clock: .* (59|60)\.\d s ahead of .* Cure: run a time service/)
+    const now = Date.now
+    Date.now = () => now() + 60_000
+    try {
+      expect(problems(await doctor(env)).join()).to.match(
+        /clock: .* (59|60)\.\d s ahead of .* Cure: run a time service/,
+      )
+    } finally {
+      Date.now = now
+    }
   })
 
   it('finds fault 6: keys under a master key that is not configured, and prints no key', async () => {
@@ -304,22 +308,17 @@ describe('npm run doctor', () => {
 
   describe('with the public URL', () => {
     const data = useTempFolder()
-    let child: Child
+    let product: Product
     /** The settings of a product that trusts one proxy, and its port. */
     let standalone: Record<string, string>
     let port: number
     before(async () => {
       const places = { DATA_DIR: data.path, PORT: '0', OPS_PORT: '0' }
       standalone = { ...places, MASTER_KEY: key.toString('base64'), TRUST_PROXY: '1' }
-      ;[child, port] = await startProduct(standalone)
+      product = await startStandalone({ ...DEMO, ...standalone, RATE_LIMIT_RPM: '60' })
+      port = Number(new URL(product.url).port)
     })
-    after(() => child.end())
-
-    async function startProduct(settings: Record<string, string>): Promise<[Child, number]> {
-      const started = new Child(process.execPath, [STANDALONE], settings)
-      const { url } = JSON.parse(await started.line(/"listening"/)) as { url: string }
-      return [started, Number(new URL(url).port)]
-    }
+    after(() => product.close())
 
     /** A proxy that names itself, and passes an answer on at once or in one piece at its end. */
     const proxyTo =
@@ -342,9 +341,9 @@ describe('npm run doctor', () => {
     })
 
     it('tells a server whose rate limit is off from one that is not this product', async () => {
-      const [unlimited, portOff] = await startProduct({ ...standalone, DATA_DIR: dir, RATE_LIMIT_RPM: '0' })
-      const off = await doctor(standalone, `http://127.0.0.1:${portOff}/v1`)
-      await unlimited.end()
+      const unlimited = await startStandalone({ ...DEMO, ...standalone, DATA_DIR: dir })
+      const off = await doctor(standalone, unlimited.url)
+      await unlimited.close()
       expect(problems(off).join()).to.match(/proxies: the server's rate limit is off.* Cure: .*RATE_LIMIT_RPM/)
       const other = await serve((_req, res) => res.end('{}'))
       expect(problems(await doctor(standalone, `${other}/v1`)).join()).to.match(/proxies: .* is not this product/)

@@ -14,10 +14,4 @@ describe('the security script in its short form', function () {
     for (const id of ['P11', 'P13', 'P14', 'P16', 'P17', 'P20'])
       expect(printed).to.match(new RegExp(`^${id}: .*\\n(.*kept.*\\n)+`, 'm'))
   })
-
-  it('refuses an unknown promise before it starts anything', async () => {
-    const { code, printed } = await runScript(MAIN, ['--only', 'P99'], WITHIN_MS)
-    expect(code).to.not.equal(0)
-    expect(printed).to.include('no scenario tests P99: choose from P11, P13, P14, P16, P17, P20')
-  })
 })

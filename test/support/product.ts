@@ -77,7 +77,7 @@ export const startStandalone: StartProduct = (env) => startProduct(openInProcess
 /** Starts the members of the cluster form in this process. */
 export const startMembers: StartProduct = (env) => startProduct(openMembers, env)
 
-/** Starts the cluster form in separate processes, as `scripts/cluster` does. */
+/** Starts the cluster form in separate processes, one of each role. */
 export const startClusterProcesses: StartProduct = (env) => startProduct(openProcesses, env)
 
 /** Starts the product with a model server that speaks the openai-compatible wire format. */
@@ -195,7 +195,10 @@ async function closeMember({ closers }: Member): Promise<void> {
 }
 
 async function openProcesses(env: Record<string, string>): Promise<Opened> {
-  const { urls, gateways, workers, executors, close } = await startCluster({ API_EXPLORER: 'true', ...env })
+  const { urls, gateways, workers, executors, close } = await startCluster(
+    { API_EXPLORER: 'true', ...env },
+    { gateway: 1, worker: 1 },
+  )
   const log = () => [...gateways, ...workers, ...executors].flatMap(({ output }) => output.split('\n'))
   const opsUrls = log().flatMap((line) => /"ops_url":"([^"]+)"/.exec(line)?.[1] ?? [])
   return { urls, opsUrls, workerCount: workers.length, log, close }

@@ -52,9 +52,12 @@ describe('the tools of a process', () => {
     expect(opening.lines.join()).to.include('no effect: color')
   })
 
-  it('D1.3 MCP_CONFIG: a file that is wrong is a mistake of the configuration', async () => {
-    await writeFile(join(opening.dir, 'mcp.json'), '{"mcpServers": {"a": {}}}')
-    const refused = await open({ MCP_CONFIG: join(opening.dir, 'mcp.json') }).catch((cause: unknown) => cause)
+  it('D1.3 MCP_CONFIG: a file that is wrong is a mistake of the configuration; it may refer to variables of the environment', async () => {
+    const mcpServers = { a: { command: 'x', env: { ONE: '${SET_TOKEN}', TWO: '${UNSET_TOKEN}' } } }
+    await writeFile(join(opening.dir, 'mcp.json'), JSON.stringify({ mcpServers }))
+    const settings = { MCP_CONFIG: join(opening.dir, 'mcp.json'), SET_TOKEN: 'token-1' }
+    const refused = await open(settings).catch((cause: unknown) => cause)
     expect(refused).to.be.instanceOf(Error).and.include({ name: 'ConfigError' })
+    expect(String(refused)).to.include('UNSET_TOKEN, which is not set').and.not.include('needs the variable SET_TOKEN')
   })
 })

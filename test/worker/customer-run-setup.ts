@@ -6,7 +6,7 @@ import type { FinishedRun, Ledger } from '../../shared/agent/customers/store/led
 import { Conversation } from '../../shared/agent/engine/conversation.ts'
 import { Lease } from '../../shared/cluster/members/lease.ts'
 import { now } from '../../shared/cluster/members/moment.ts'
-import { oneByOne } from '../../shared/kernel/async/batch.ts'
+import { type Batched, oneByOne } from '../../shared/kernel/async/batch.ts'
 import type { AgentEvent } from '../../shared/kernel/events.ts'
 import { DEFAULT_TENANT as tenant } from '../../shared/kernel/tenant.ts'
 import type { Run } from '../../shared/work/runs/run.ts'
@@ -29,7 +29,8 @@ export function fakeLedger(append = async (_run: FinishedRun) => {}) {
   return { ledger, written }
 }
 
-type Setup = { ledger?: Ledger; lease?: Lease; events?: AgentEvent[]; maxLines?: number; hasLines?: boolean }
+type Events = Batched<AgentEvent>[]
+type Setup = { ledger?: Ledger; lease?: Lease; events?: Events; maxLines?: number; hasLines?: boolean }
 
 /** A run of customer `c` whose engine yields `events`. */
 export function setUp({
@@ -46,7 +47,7 @@ export function setUp({
   const starts: RunStart[] = []
   const prepared = {
     prompt: 'question',
-    async *execute(_run: Run, start: RunStart) {
+    async *execute(_run: Run, start: RunStart): AsyncGenerator<Batched<AgentEvent>> {
       starts.push(start)
       yield* events ?? [ANSWER, DONE]
     },

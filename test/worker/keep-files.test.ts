@@ -13,9 +13,11 @@ const TEXT = { type: 'text_delta', text: 'x' } as AgentEvent
 
 describe('the files of a session at the end of its run', () => {
   /** The run's events; `saved` says when its files were stored. */
-  async function run(save: () => Promise<void>, last: AgentEvent = DONE): Promise<string[]> {
+  async function run(save: () => Promise<void>, last = DONE, together = false): Promise<string[]> {
     const seen: string[] = []
     const events = (async function* () {
+      if (together) yield [TEXT, last]
+      if (together) return
       yield TEXT
       yield last
     })()
@@ -35,6 +37,7 @@ describe('the files of a session at the end of its run', () => {
     expect(await run(async () => {})).to.deep.equal(['text_delta', 'saving', 'saved', 'done'])
     const cut = errorEvent('cancelled', 'cut')
     expect(await run(async () => {}, cut)).to.deep.equal(['text_delta', 'saving', 'saved', 'cancelled'])
+    expect(await run(async () => {}, DONE, true)).to.deep.equal(['text_delta', 'saving', 'saved', 'done'])
   })
 
   it('D35: are stored behind each turn, one time after the other, and nobody waits for that', async () => {

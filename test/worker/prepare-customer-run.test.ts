@@ -10,15 +10,17 @@ import { DONE } from './events.ts'
 
 describe('the end of a customer’s run', () => {
   it('api.md Per-customer line: done comes after the entry is stored', async () => {
-    const stored = Promise.withResolvers<void>()
-    const { ledger, written } = fakeLedger(() => stored.promise)
-    const { next } = setUp({ ledger })
-    expect((await next()).type).to.equal('text')
-    const end = next()
-    expect(written).to.deep.equal([])
-    stored.resolve()
-    expect(await end).to.equal(DONE)
-    expect(written).to.deep.equal(['run_1'])
+    for (const events of [[ANSWER, DONE], [[ANSWER, DONE]]]) {
+      const stored = Promise.withResolvers<void>()
+      const { ledger, written } = fakeLedger(() => stored.promise)
+      const { next } = setUp({ ledger, events })
+      expect((await next()).type).to.equal('text')
+      const end = next()
+      expect(written).to.deep.equal([])
+      stored.resolve()
+      expect(await end).to.equal(DONE)
+      expect(written).to.deep.equal(['run_1'])
+    }
   })
 
   it('api.md Per-customer line: the entry holds the prompt and the texts of the last turn', async () => {

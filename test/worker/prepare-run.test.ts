@@ -49,10 +49,10 @@ function setUp(options: Partial<EngineOptions> = {}) {
     ...options,
   })
   const run = { id: 'run_1', signal: new AbortController().signal, whenAccepted: async () => {} } as Run
-  const play = async (request: RunRequest, start: Partial<RunStart> = {}) => {
+  const play = async (request: RunRequest, start: Partial<RunStart> = {}, more: Partial<Run> = {}) => {
     const defaults = { conversation: new Conversation(), background: undefined, services: {}, warnings: [] }
     const events: AgentEvent[] = []
-    const running = prepareRun(DEFAULT_TENANT, request).execute(run, { ...defaults, ...start })
+    const running = prepareRun(DEFAULT_TENANT, request).execute({ ...run, ...more } as Run, { ...defaults, ...start })
     for await (const event of oneByOne(running)) events.push(event)
     return events
   }
@@ -118,6 +118,13 @@ describe('a prepared run', () => {
       ['none', 1],
     ])
     expect(contexts).to.deep.equal([])
+  })
+
+  it('D54.8: one with a deadline calls its models behind the others, and until then', async () => {
+    const { provider, play } = setUp()
+    await play({ prompt: 'hi', background: true, deadline_hours: 1, customer_id: 'c' }, {}, { deadlineMs: 5 })
+    const [first, second] = provider.requests.map(({ caller }) => caller)
+    expect([first, second]).to.deep.equal(Array(2).fill({ priority: 'batch', customer: 'c', deadlineMs: 5 }))
   })
 
   it('D42.1: is offered the tools that it is allowed', async () => {

@@ -22,6 +22,7 @@ export function defineFlows(command: Command, cli: Cli): void {
     .option('--version <n>', 'a version that was published once', wholeNumber)
     .option('--wait <secs>', 'wait so long for a place where too many runs are at work', wholeNumber)
     .option('--priority <priority>', 'interactive, normal or batch')
+    .option('--deadline <hours>', 'it has no haste, and ends by then: print the id of its run and leave', Number)
     .option('--key <key>', 'the same key starts one run')
     .option('--json', 'print one event a line, and as the last line the result')
     .action((name: string, options: RunFlowOptions) => runFlow(name, options, cli))

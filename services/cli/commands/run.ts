@@ -22,6 +22,7 @@ type RunOptions = ApprovalOptions & {
   background?: boolean
   wait?: number
   priority?: Schema<'Priority'>
+  deadline?: number
   file?: string
   attach: string[]
   tools?: string
@@ -39,6 +40,7 @@ export function defineRun(command: Command, cli: Cli): void {
     .option('--background', 'start it, print its id and leave')
     .option('--wait <secs>', 'wait so long for a place where too many runs are at work', wholeNumber)
     .option('--priority <priority>', 'interactive, normal or batch')
+    .option('--deadline <hours>', 'with --background: it has no haste, and ends by then', Number)
     .option('-f, --file <file>', 'a file with the prompt; one that is no text is attached to it')
     .option('--attach <file>', 'a file that the model reads with the prompt; may be repeated', addFile, [])
     .option('-t, --tools <file>', 'a file with your own tools (client_tools), whose calls you answer')
@@ -94,7 +96,7 @@ const pick = ({ client_tools: tools }: Record<string, unknown>): Pick<Schema<'Ru
 
 const bodyOf = (
   prompt: string,
-  { model, customer, plan, maxTurns, wait, priority }: RunOptions,
+  { model, customer, plan, maxTurns, wait, priority, deadline }: RunOptions,
 ): Schema<'RunRequest'> => ({
   prompt,
   ...(model !== undefined && { model }),
@@ -103,6 +105,7 @@ const bodyOf = (
   ...(maxTurns !== undefined && { max_turns: maxTurns }),
   ...(wait !== undefined && { wait_secs: wait }),
   ...(priority !== undefined && { priority }),
+  ...(deadline !== undefined && { deadline_hours: deadline }),
 })
 
 /** The words, the file and stdin, whichever are given, with a blank line between them. */

@@ -1,5 +1,5 @@
 import type { Schema } from '../../../shared/client/api.ts'
-import type { FlowEvent } from '../../../shared/client/client.ts'
+import type { AgentEngine, FlowEvent } from '../../../shared/client/client.ts'
 import { placeText } from '../../../shared/reading/place-text.ts'
 import type { Cli } from '../cli.ts'
 import { EXIT } from '../exit-codes.ts'
@@ -15,6 +15,7 @@ export type RunFlowOptions = {
   version?: number
   wait?: number
   priority?: Schema<'Priority'>
+  deadline?: number
   key?: string
   json?: boolean
 }
@@ -25,9 +26,16 @@ export async function runFlow(
   options: RunFlowOptions,
   { io, engine, output, exitWith }: Cli,
 ): Promise<void> {
-  const { instance, model, version, wait: wait_secs, priority, key, json } = options
+  const { instance, model, version, wait: wait_secs, priority, deadline, key, json } = options
   const input = await readInput(options.input, io)
   const client = await engine()
+  const turn = { ...(wait_secs !== undefined && { wait_secs }), ...(priority && { priority }) }
+  const which = { ...(model !== undefined && { model }), ...(version !== undefined && { version }) }
+  if (deadline !== undefined) {
+    const body = { input, provider_instance: instance, ...which, ...turn, deadline_hours: deadline }
+    const started = await startFlow(client, name, { body, key })
+    return output.out(json ? `${plainJson(started)}\n` : `${started.run_id}\n`)
+  }
   const { signal, release } = abortOnInterrupt(io)
   const onEvent = (event: FlowEvent) => {
     if (json) output.out(`${plainJson(event)}\n`)
@@ -35,8 +43,6 @@ export async function runFlow(
     else if (event.event === 'waiting') output.err(`  ${placeText(event.data)}\n`)
   }
   try {
-    const turn = { ...(wait_secs !== undefined && { wait_secs }), ...(priority && { priority }) }
-    const which = { ...(model !== undefined && { model }), ...(version !== undefined && { version }) }
     const body = { instance, input, ...which, ...turn }
     const result = await client.flows.run(name, body, { signal, idempotencyKey: key, onEvent })
     if (json) output.out(`${plainJson({ event: 'result', ...result })}\n`)
@@ -51,6 +57,16 @@ export async function runFlow(
   } finally {
     release()
   }
+}
+
+/** Starts a flow that nobody waits for. */
+async function startFlow(
+  client: AgentEngine,
+  name: string,
+  { body, key }: { body: Schema<'FlowRunRequest'>; key: string | undefined },
+): Promise<Schema<'FlowStarted'>> {
+  const start = { path: { name }, body, ...(key !== undefined && { idempotencyKey: key }) }
+  return (await client.raw.post('/flows/{name}/run', start)) as Schema<'FlowStarted'>
 }
 
 const turnText = (data: Extract<FlowEvent, { event: 'progress' }>['data']): string =>

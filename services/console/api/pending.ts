@@ -1,5 +1,5 @@
 import { computed, signal } from '@preact/signals'
-import type { RunEvent, Schema, TenantEvent } from '../../../shared/client/api.ts'
+import type { Schema, TenantEvent } from '../../../shared/client/api.ts'
 import { announce } from '../base/announce.ts'
 import { serverNow } from '../base/clock.ts'
 import { ofTab } from '../base/tab.ts'
@@ -77,7 +77,7 @@ function onDecision({ event, data }: TenantEvent): void {
 }
 
 /** Puts a request on the list that the stream of its run has told. */
-function learn(ask: Ask): void {
+export function learn(ask: Ask): void {
   const isOver = Date.parse(ask.expires_at) < serverNow()
   if (
     isOver ||
@@ -106,11 +106,4 @@ function forget(isOver: (ask: Ask) => boolean): void {
   if (over.length === 0) return
   decided().value = new Set([...decided().peek(), ...over.map(({ id }) => id)])
   pending().set({ asks: before.filter((ask) => !isOver(ask)), total: total - over.length })
-}
-
-/** Takes the requests of a run from its stream, which is faster than the list of all requests. `sessionId` is that of their replies. */
-export function learnAsks({ event, data }: RunEvent, runId: string | undefined, sessionId: string): void {
-  if (event === 'permission_resolved') settle(data.id)
-  if (event !== 'permission_request' || runId === undefined) return
-  learn({ ...data, session_id: sessionId, run_id: runId, created_at: new Date(serverNow()).toISOString() })
 }

@@ -1,10 +1,7 @@
-import { escapeHidden, showControls, showJson } from '../../../shared/reading/hidden.ts'
+import { escapeHidden, showControls } from '../../../shared/reading/hidden.ts'
 
 /** A name or a title that a model, a tool or a tenant has chosen, as one line in which nothing is hidden. */
 export const Line = ({ text }: { text: string | null | undefined }) => <>{text ? showControls(text) : ''}</>
 
 /** Text of several lines in which nothing is hidden. */
 export const Lines = ({ text }: { text: string }) => <>{escapeHidden(text)}</>
-
-/** A value as indented JSON. It is text: nothing in it becomes part of the page, and nothing in it is hidden. */
-export const Json = ({ value }: { value: unknown }) => <pre class="code">{showJson(value, 2)}</pre>

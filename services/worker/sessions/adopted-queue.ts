@@ -71,12 +71,13 @@ type AdoptRunDeps = Pick<AdoptedQueueDeps, 'runs'> & { asks?: EarlierAsks } & Pi
 /** Registers a run of the session that another worker has accepted, with the events that it has sent of it. */
 export function adoptRun(session: Session, waiting: WaitingMessage, { runs, asks, wait }: AdoptRunDeps): Run {
   const { tenant, id, workspace } = session
-  const { runId, startedAt, message, isConfirmed = true, steers = [], earlier } = waiting
+  const { runId, message, isConfirmed = true, steers = [], earlier } = waiting
+  const startedAt = new Date(waiting.startedAt)
   const { background: needsNoReader = false }: RunRequest = message
   const sessionId = isOneShotSession(id) ? undefined : id
   const run = runs.adopt({
-    ...{ id: runId, tenant, sessionId, workspace, startedAt: new Date(startedAt), needsNoReader, isHeld: !isConfirmed },
-    ...{ about: aboutStart(message), wait },
+    ...{ id: runId, tenant, sessionId, workspace, startedAt, needsNoReader, isHeld: !isConfirmed },
+    ...{ about: aboutStart(message, startedAt), wait },
     ...(earlier && { earlier: eventsOf(earlier, asks) }),
   })
   run.steering.restore({ steers, turns: earlier?.state.steered ?? [] })

@@ -14,14 +14,7 @@ import type { Needs } from '../providers/strategy.ts'
 import type { ToolBox } from '../tools/port.ts'
 import { Account, AgentTree } from './account.ts'
 import { type Answered, type Asked, askModel, userMessage } from './answers/ask-model.ts'
-import {
-  type AnswerForm,
-  type CheckedAnswer,
-  correctionWarning,
-  lastBlocks,
-  lastEvents,
-  TypedAnswer,
-} from './answers/typed-answer.ts'
+import { type AnswerForm, correctionWarning, lastBlocks, lastEvents, TypedAnswer } from './answers/typed-answer.ts'
 import { placed, toolsWithFiles } from './attached-files.ts'
 import { tokensIn } from './call-count.ts'
 import { withOwnIds } from './client-calls.ts'
@@ -40,7 +33,7 @@ import {
   narrow,
   type SubAgentOptions,
 } from './sub-agents.ts'
-import { callTools, type ToolStep, toolUseBlocks } from './tool-step.ts'
+import { callTools, NO_CALLS, type ToolStep, toolUseBlocks } from './tool-step.ts'
 import { createToolsWarning } from './tools-warning.ts'
 import type { Answer } from './turn.ts'
 import { withTotals } from './usage.ts'
@@ -73,8 +66,8 @@ export const taskInput = ({ conversation = new Conversation(), ...task }: Task):
 
 /**
  * The engine's one loop: calls the model, makes its tool calls, and calls it again until it has answered (api.md "Events").
- * Yields exactly one terminal event, as the last one. Events come together where they are of one read of a model's answer, which neither a turn nor the run ends in. Model and tool failures are events; a throw is a bug, and comes behind the terminal
- * event. `lineage` is set when another agent started this run as its sub-agent.
+ * Yields exactly one terminal event, as the last one. Events come together where they are of one read of a model's answer, or of the end of a turn: each step of an async generator costs several promises.
+ * Model and tool failures are events; a throw is a bug, and comes behind the terminal event. `lineage` is set when another agent started this run as its sub-agent.
  */
 export async function* run(
   givenInput: RunInput,
@@ -85,30 +78,29 @@ export async function* run(
   if (toolBox.ready) await toolBox.ready // MCP servers that start with the process have their time.
   const input = withServers(givenInput, toolBox)
   const { agent, subAgentsFor, end } = agentOf(input, given, lineage)
-  const { account, context, resources, steering } = agent
+  const { account, resources } = agent
   const { conversation, progress } = input
-  const toolsWarning = createToolsWarning(toolBox)
   try {
     if (progress?.stopReason) return yield* repeatEnd(conversation, agent, progress.stopReason)
     for (let turn = account.turns + 1; turn <= maxTurnsOf(input, agent); turn++) {
       const first = resources.models.main()
       const earlier = progress?.earlierStep(turn)
       yield { type: 'turn_start', turn_number: turn, model: earlier?.model ?? first.primary.model }
-      if (turn === 1) yield* input.warnings
-      yield* steer(conversation, steering, { turn, isAnswered: earlier !== undefined })
+      const told = [...(turn === 1 ? input.warnings : []), ...steer(conversation, agent, { turn, earlier })]
+      if (told.length > 0) yield told
       const { answer, route } = yield* askModel(input, { ...agent, first, earlier })
       if (resources.signal.aborted) return yield end(abortEvent(resources.signal))
       if (answer.failure) return yield end(failureEvent(answer.failure))
       if (!earlier) beginStep(input, agent, { turn, answer, route })
-      const step = yield* callTools(answer.toolCalls, { ...resources, subAgentsFor })
+      const hasCalls = answer.toolCalls.length > 0
+      const step = hasCalls ? yield* callTools(answer.toolCalls, { ...resources, subAgentsFor }) : NO_CALLS
       if (resources.signal.aborted) await account.settled()
       if (resources.signal.aborted) return yield end(abortEvent(resources.signal))
 
-      yield* context.measure(answer.usage, route)
-      yield* toolsWarning(route)
-      const { stopReason, checked } = yield* endTurn(input, agent, { answer, step, route })
+      const { isOver, events } = await endTurn(input, agent, { answer, step, route })
+      yield events
       if (step.ending) return yield end(step.ending)
-      if (stopReason) return yield* lastEvents(checked, account.spent, stopReason)
+      if (isOver) return
     }
     yield end(outOfTurns(input.maxTurns))
   } catch (cause) {
@@ -148,6 +140,7 @@ const endsOf =
 type Agent = {
   account: Account
   context: Context
+  toolsWarning: ReturnType<typeof createToolsWarning>
   typed: TypedAnswer | undefined
   steering: Steering
   resources: RunResources & { models: StickyModels }
@@ -157,18 +150,14 @@ type Agent = {
 const maxTurnsOf = ({ maxTurns }: RunInput, { typed, steering }: Agent): number =>
   maxTurns + (typed?.corrections ?? 0) + steering.turnCount
 
-type SteeredTurn = { turn: number; isAnswered: boolean }
+type SteeredTurn = { turn: number; earlier: object | undefined }
 
 /** The model reads what a person has said meanwhile, before it answers. A turn that begins anew here shows again what the history has. */
-function* steer(
-  conversation: Conversation,
-  steering: Steering,
-  { turn, isAnswered }: SteeredTurn,
-): Generator<AgentEvent, void> {
+function steer(conversation: Conversation, { steering }: Agent, { turn, earlier }: SteeredTurn): AgentEvent[] {
   const known = steering.takenIn(turn)
-  const news = isAnswered ? [] : steering.take(turn)
-  conversation.append(...news.map(steerMessage))
-  for (const each of [...known, ...news]) yield { type: 'steered', ...each }
+  const news = earlier ? [] : steering.take(turn)
+  if (news.length > 0) conversation.append(...news.map(steerMessage))
+  return [...known, ...news].map((each) => ({ type: 'steered', ...each }))
 }
 
 const outOfTurns = (maxTurns: number): ErrorEvent =>
@@ -194,7 +183,9 @@ function agentOf(input: RunInput, given: RunResources, lineage: Lineage | undefi
   if (!hasPrompt && !continues) conversation.append(promptMessage(input))
   const typed = input.output && new TypedAnswer(input.output, progress?.corrections)
   const { steering = new Steering() } = given
-  const agent: Agent = { account, context: contextOf(input, resources, account), typed, steering, resources }
+  const toolsWarning = createToolsWarning(tools.toolBox)
+  const context = contextOf(input, resources, account)
+  const agent: Agent = { account, context, toolsWarning, typed, steering, resources }
   const subAgentsFor = subAgentsOf(input, resources, { tree: root, caller: lineage })
   return { agent, subAgentsFor, end: endsOf(agent, conversation) }
 }
@@ -217,30 +208,32 @@ function beginStep(
 }
 
 type Turn = { answer: Answer; step: ToolStep; route: ModelRoute }
-type TurnEnd = { stopReason?: DoneEvent['stop_reason'] | undefined; checked?: CheckedAnswer | undefined }
+/** `isOver`: the events are the last ones of the run. */
+type TurnEnd = { isOver: boolean; events: AgentEvent[] }
 
 /**
  * Adds a turn to the history, with what the agent has to correct: so a run whose answer does not fit its form goes on, and so does one to
  * which a person has said something meanwhile. Nothing is added before the answer is checked, since another process may take the run over then.
  */
-async function* endTurn(
+async function endTurn(
   { conversation, progress }: RunInput,
-  { account, typed, steering }: Agent,
-  { answer, step: { results, isHandedOver }, route }: Turn,
-): AsyncGenerator<AgentEvent, TurnEnd, undefined> {
+  { account, context, toolsWarning, typed, steering }: Agent,
+  { answer, step: { results, isHandedOver, ending }, route }: Turn,
+): Promise<TurnEnd> {
+  const notes = [...context.measure(answer.usage, route), ...toolsWarning(route)]
   const given = stopReasonOf(answer, results)
   const checked = given && !isHandedOver && !steering.isWaiting ? await typed?.check(answer.blocks) : undefined
   conversation.append(...turnMessages(answer, results))
   if (checked?.kind !== 'correct') {
     const stopReason = given && (steering.close() || isHandedOver) ? given : undefined
-    yield* account.endTurn(route, stopReason)
-    return { stopReason, checked }
+    const events = [...notes, ...account.endTurn(route, stopReason)]
+    if (!stopReason || ending) return { isOver: false, events }
+    return { isOver: true, events: [...events, ...lastEvents(checked, account.spent, stopReason)] }
   }
   conversation.append(userMessage(checked.prompt))
   progress?.noteCorrection()
-  yield* account.endTurn(route, undefined)
-  yield correctionWarning(checked.problems)
-  return {}
+  const events = [...notes, ...account.endTurn(route, undefined), correctionWarning(checked.problems)]
+  return { isOver: false, events }
 }
 
 /** The end of a run whose last turn another process has completed. */
@@ -311,6 +304,7 @@ const ABORT_MESSAGE: Partial<Record<RunErrorCode, string>> = {
   session_deleted: 'the session was deleted',
   worker_draining: 'the server is shutting down',
   worker_lost: 'the worker that ran this was lost',
+  timeout: 'the run did not end by its deadline',
 }
 
 /** The terminal event of a run whose signal was aborted. */

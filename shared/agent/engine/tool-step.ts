@@ -48,7 +48,6 @@ export async function* callTools(
   { subAgentsFor, ...resources }: ToolStepResources,
 ): AsyncGenerator<AgentEvent, ToolStep, undefined> {
   const { signal } = resources
-  if (calls.length === 0) return { results: [], ending: undefined }
   const opening = openClientCalls(calls.slice(0, MAX_CALLS), resources, (call) => checkCall(call, resources.tools))
   const clientCalls = opening instanceof Promise ? await opening : opening
   for (const { id, toolName, input } of calls) {
@@ -69,6 +68,8 @@ export async function* callTools(
   return signal.aborted ? { results: [], ending: undefined } : stepOf(await settled)
 }
 
+/** The step of an answer without calls. */
+export const NO_CALLS: ToolStep = { results: [], ending: undefined }
 const HANDED_OVER: ToolStep = { results: [], ending: undefined, isHandedOver: true }
 
 type Settled = { result: ToolResultBlock; ending: PlanQueuedEvent | undefined }

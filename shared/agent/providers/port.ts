@@ -59,6 +59,8 @@ export type ModelRequest = {
   onSent?: (() => void) | undefined
   /** Another model takes over: the call waits no longer than this for its turn. */
   maxWaitMs?: number | undefined
+  /** A call of a cheaper tier had no answer: this one goes in the normal tier. */
+  isUrgent?: boolean | undefined
 }
 
 /** In the order in which calls have their turns at a provider (D52). */

@@ -15,6 +15,8 @@ const NAMES = {
   tools: /(?:support|capab|enabl|accept).*\btools?\b|\btools?\b.*(?:support|capab|enabl|accept)/is,
   attachments:
     /(?:support|accept|capab|vision|modal|missing data|unknown variant).*(?:image|file|media|pdf|document)|(?:image|file|media|pdf|document).*(?:support|accept|capab)/is,
+  service_tier: /service_?tier|\bflex\b/i,
+  flex: /service_?tier|\bflex\b/i,
   stop: /\bstop(?:_sequences)?\b/i,
 } satisfies Record<string, RegExp>
 

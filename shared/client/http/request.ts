@@ -2,13 +2,6 @@
 export const path = (parts: TemplateStringsArray, ...texts: string[]): string =>
   String.raw({ raw: parts }, ...texts.map(encodeURIComponent))
 
-type Given<Values> = { [Name in keyof Values as undefined extends Values[Name] ? never : Name]: Values[Name] } & {
-  [Name in keyof Values as undefined extends Values[Name] ? Name : never]?: Exclude<Values[Name], undefined>
-}
-
-/** The values that are not undefined, which JSON leaves out. */
-export const given = <Values extends object>(values: Values): Given<Values> => JSON.parse(JSON.stringify(values))
-
 /** The same key does the same once. Made at random unless given; `null` sends none, and then the request is sent once. */
 export type Keyed = { idempotencyKey?: string | null | undefined }
 

@@ -1,6 +1,5 @@
 import { ApiError, ConnectionFailed, connectionFailed, objectIn, wrongAnswer } from '../errors.ts'
 import { EVENTS, type OpenStream, openStream } from './open-stream.ts'
-import { given } from './request.ts'
 import { backoffMs, linkedAbort, sleep, within } from './wait.ts'
 
 export type EngineOptions = {
@@ -46,6 +45,13 @@ export type Call = CallOptions & {
 }
 
 type Sent = Call & { method: string; path: string; isStream?: boolean }
+
+type Given<Values> = { [Name in keyof Values as undefined extends Values[Name] ? never : Name]: Values[Name] } & {
+  [Name in keyof Values as undefined extends Values[Name] ? Name : never]?: Exclude<Values[Name], undefined>
+}
+
+/** The values that are not undefined, which JSON leaves out. */
+export const given = <Values extends object>(values: Values): Given<Values> => JSON.parse(JSON.stringify(values))
 
 /** A longer pause that a server asks for is the caller's decision. */
 const MOST_RETRY_AFTER_MS = 60_000

@@ -1,7 +1,8 @@
 import type { Schema } from '../api.ts'
 import { type EventId, follow } from '../http/follow.ts'
-import { given, path } from '../http/request.ts'
+import { path } from '../http/request.ts'
 import type { CallOptions, Transport } from '../http/transport.ts'
+import { given } from '../http/transport.ts'
 
 export type PlanEvent = Schema<'PlanEventFrame'>
 

@@ -1,6 +1,6 @@
 import type { RunEvent, Schema } from '../api.ts'
 import type { IsEnd } from '../http/follow.ts'
-import { given } from '../http/request.ts'
+import { given } from '../http/transport.ts'
 
 /** The end of a good run. `output` is its text, blocks of it with a blank line between them, or the value of a run with a schema. */
 export type RunResult<T = string> = {

@@ -21,6 +21,13 @@ export type SeedMessage = ApiType<'SeedMessage'> & { client?: string } & WithFil
 export const RUN_STATUSES = ['running', 'waiting', 'done', 'failed', 'cancelled'] as const
 export type RunStatus = ApiType<'RunStatus'>
 
+/**
+ * When a run and its model calls have their turns, unless its request says: before all others where somebody waits for the answer, and last where it has time
+ * until a deadline.
+ */
+export const priorityOf = ({ background, deadline_hours: hours, priority }: RunRequest): ApiType<'Priority'> =>
+  priority ?? (hours !== undefined ? 'batch' : background ? 'normal' : 'interactive')
+
 /** `GET /runs/{run_id}` (D4.5g). */
 export type RunSummary = ApiType<'Run'>
 

@@ -25,7 +25,7 @@ export interface RunProcesses {
  * its readers why (`worker_lost` if left out).
  */
 export type SourceState =
-  | { state: 'waiting'; started_at: string }
+  | { state: 'waiting'; started_at: string; deadline_at?: string }
   /** `mayMove`: another process begins it anew when this one is dead (D34.2). */
   | { state: 'at'; epoch: number; mayMove?: { started_at: string } }
   | { state: 'ended'; epoch: number | null; code?: 'cancelled' | 'worker_lost' }

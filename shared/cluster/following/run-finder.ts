@@ -40,8 +40,10 @@ export class RunFinder implements RunAccess {
     return this.#act(run, async (at) => {
       if (at.state !== 'waiting' && at.state !== 'moving')
         return this.#ask(run, at, (place) => this.#processes.getRun(place))
-      const status = at.state === 'waiting' ? 'waiting' : 'running'
-      return { run_id: runId, status, started_at: at.started_at, ended_at: null, event_count: 0 }
+      const { state, started_at } = at
+      const known = { run_id: runId, started_at, ended_at: null, event_count: 0 }
+      if (state === 'moving') return { ...known, status: 'running' }
+      return { ...known, status: 'waiting', ...(at.deadline_at !== undefined && { deadline_at: at.deadline_at }) }
     })
   }
 

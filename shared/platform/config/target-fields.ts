@@ -26,7 +26,7 @@ export function targetFields(prefix: 'MODEL' | 'FALLBACK_MODEL') {
     options: field(
       `${prefix}_OPTIONS`,
       secret(modelOptions, headerValues),
-      `How the ${model} is called, as JSON: max_output_tokens, temperature, reasoning_effort, context_window, headers, timeout_secs, parallel_tool_calls.`,
+      `How the ${model} is called, as JSON: max_output_tokens, temperature, reasoning_effort, context_window, headers, timeout_secs, parallel_tool_calls, flex.`,
     ),
   }
 }

@@ -1,5 +1,5 @@
 import type { Priority } from '../../agent/providers/port.ts'
-import type { RunRequest } from '../../cluster/commands/runs.ts'
+import { priorityOf, type RunRequest } from '../../cluster/commands/runs.ts'
 import { type AppError, tooMany } from '../../kernel/errors.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
@@ -14,16 +14,19 @@ import { BATCH_ITEMS, placeLimits, retryAfterSecs } from './start-order.ts'
 /** A run that is to start. `priority` and `waitSecs`: it may wait for its place. */
 export type Start = PlacedRun & { priority?: Priority | undefined; waitSecs?: number | undefined }
 
-/** The start of a run of this request (D54). One in the background comes behind those that somebody waits for. */
-export const startOf = (
-  run: Pick<Start, 'tenant' | 'runId'>,
-  {
+/** The start of a run of this request (D54). */
+export const startOf = (run: Pick<Start, 'tenant' | 'runId'>, request: RunRequest): Start => {
+  const {
     customer_id: customer,
-    background,
-    priority = background ? 'normal' : 'interactive',
-    wait_secs: waitSecs,
-  }: RunRequest,
-): Start => ({ ...run, customer, priority, waitSecs })
+    deadline_hours: hours,
+    wait_secs: waitSecs = hours && HOUR_SECS * hours + LATER_SECS,
+  } = request
+  return { ...run, customer, priority: priorityOf(request), waitSecs }
+}
+
+const HOUR_SECS = 3_600
+/** A run waits for its place until its deadline, and ends by that: its wait is over no sooner. */
+const LATER_SECS = 60
 
 /** Decides whether a tenant may start a run, and holds the places of those that go on. */
 export interface Admission {

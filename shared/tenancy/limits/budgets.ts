@@ -3,7 +3,7 @@ import { AppError } from '../../kernel/errors.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import { isoTime } from '../../kernel/time.ts'
-import type { Limits } from '../tenant-config/config.ts'
+import type { Limits, TenantLimits } from '../tenant-config/config.ts'
 import type { KnownLimits } from './known-limits.ts'
 import { budgetOf, budgetsOf, endOf, type Payer, type Standing, type Threshold, thresholdsReached } from './periods.ts'
 import { addSpent, isDay, NOTHING_SPENT, type SpendingStore, type Spent } from './port.ts'
@@ -81,9 +81,15 @@ export class Budgets {
     return standings.map((each) => this.exhausted(each, each.known)).find((refusal) => refusal !== undefined)
   }
 
-  /** Where the budgets stand that a call of this payer counts against, the tenant's first. Empty when there are none. */
-  async standings(payer: Payer): Promise<Standing[] | BudgetRefusal> {
-    const limits = await readable(this.#deps.limits.of(payer.tenant))
+  /** Where the budgets stand that a call of this payer counts against, the tenant's first. Empty when there are none, and without a promise where that is known. */
+  standings(payer: Payer): Standing[] | Promise<Standing[] | BudgetRefusal> {
+    const limits = this.#deps.limits.of(payer.tenant)
+    if (limits instanceof Promise) return this.#standings(payer, limits)
+    return budgetsOf(limits, payer, this.#today()).length === 0 ? [] : this.#standings(payer, limits)
+  }
+
+  async #standings(payer: Payer, reading: TenantLimits | Promise<TenantLimits>): Promise<Standing[] | BudgetRefusal> {
+    const limits = await readable(reading)
     if (!limits) return UNKNOWN
     const all = budgetsOf(limits, payer, this.#today())
     const known = await readable(Promise.all(all.map(({ name }) => this.#spent(this.#periodOf(payer.tenant, name)))))

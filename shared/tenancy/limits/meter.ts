@@ -155,7 +155,7 @@ function createEntrance(plain: ModelProvider, target: Pick<GateCall, 'scope' | '
 }
 
 type Metered = {
-  reserve(): Promise<Reservation | BudgetRefusal>
+  reserve(): ReturnType<Reservations['reserve']>
   enter(): Turn | Promise<Turn | TurnRefusal> | TurnRefusal
   isAborted(): boolean
   open(onTold: Turn['tell']): AsyncIterator<Parts>
@@ -198,7 +198,8 @@ class MeteredAnswer implements AsyncIterableIterator<Parts> {
 
   /** The money first: what waits for it must not hold the provider's room, which other tenants share. */
   async #start(): Promise<IteratorResult<Parts>> {
-    const reserved = await this.#call.reserve()
+    const reserving = this.#call.reserve()
+    const reserved = reserving instanceof Promise ? await reserving : reserving
     if ('code' in reserved) return this.#refuse(failureOf(reserved))
     const entered = this.#isOver ? FREE_TURN : this.#call.enter()
     const turn = entered instanceof Promise ? await entered : entered

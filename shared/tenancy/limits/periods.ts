@@ -14,14 +14,19 @@ export type Standing = { payer: Payer; name: string; limit: Held; known: Spent }
 /** The budgets of a payer, each with the name of its present period. A tenant's is one when it has any limit of its calls. */
 export function budgetsOf(limits: TenantLimits, payer: Payer, today: string): Omit<Standing, 'known'>[] {
   const { tenant, customer } = payer
-  const own = customer === undefined ? undefined : limitsOfCustomer(limits, customer)
   const { tokens_per_day: tokens, usd_per_day: costUsd, concurrent_model_calls: calls } = limits
+  const ofTenant = { payer: { tenant }, name: today, limit: limitOf({ tokens, costUsd, calls }) }
+  const own = customer === undefined ? undefined : limitsOfCustomer(limits, customer)
+  if (!own) return [ofTenant].filter(isLimited)
+  const month = today.slice(0, 'yyyy-mm'.length)
   return [
-    { payer: { tenant }, name: today, limit: limitOf({ tokens, costUsd, calls }) },
-    { payer, name: `${today} ${customer}`, limit: limitOf({ tokens: own?.tokens_per_day, costUsd: own?.usd_per_day }) },
-    { payer, name: `${today.slice(0, 'yyyy-mm'.length)} ${customer}`, limit: limitOf({ costUsd: own?.usd_per_month }) },
-  ].filter(({ limit }) => Object.values(limit).some(Number.isFinite))
+    ofTenant,
+    { payer, name: `${today} ${customer}`, limit: limitOf({ tokens: own.tokens_per_day, costUsd: own.usd_per_day }) },
+    { payer, name: `${month} ${customer}`, limit: limitOf({ costUsd: own.usd_per_month }) },
+  ].filter(isLimited)
 }
+
+const isLimited = ({ limit }: Pick<Standing, 'limit'>): boolean => Object.values(limit).some(Number.isFinite)
 
 /** The budget whose period has this name. */
 export function budgetOf(limits: TenantLimits, tenant: TenantId, name: string): Omit<Standing, 'known'> | undefined {

@@ -16,6 +16,8 @@ export type ReservationsDeps = {
 /** A model call that may begin. `settle` says, once, what it has cost. */
 export type Reservation = { settle(spent: Spent): void }
 
+type Reserved = Reservation | BudgetRefusal
+
 /** A call that finds no room waits so long for others to end. */
 const WAIT_MS = 60_000
 /** Without a place among the calls at work it waits longer: each of those before it may take minutes. */
@@ -40,9 +42,21 @@ export class Reservations {
     this.#timer = setInterval(() => this.#tidy(), TIDY_EVERY_MS).unref()
   }
 
-  /** Calls `most` only where the payer has a budget. A call that is aborted while it waits gets its reservation, and ends by itself. */
-  async reserve(payer: Payer, most: () => Spent, signal: AbortSignal): Promise<Reservation | BudgetRefusal> {
-    const standings = await this.#deps.budgets.standings(payer)
+  /**
+   * Calls `most` only where the payer has a budget. A call that is aborted while it waits gets its reservation, and ends by itself. Returns no promise where there is
+   * known to be no budget.
+   */
+  reserve(payer: Payer, most: () => Spent, signal: AbortSignal): Reserved | Promise<Reserved> {
+    const standings = this.#deps.budgets.standings(payer)
+    const asked = (found: Standing[] | BudgetRefusal) => this.#reserve(found, { payer, most }, signal)
+    return standings instanceof Promise ? standings.then(asked) : asked(standings)
+  }
+
+  #reserve(
+    standings: Standing[] | BudgetRefusal,
+    { payer, most }: { payer: Payer; most: () => Spent },
+    signal: AbortSignal,
+  ): Reserved | Promise<Reserved> {
     if ('code' in standings) return standings
     const { budgets } = this.#deps
     if (standings.length === 0)

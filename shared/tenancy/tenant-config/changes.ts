@@ -157,6 +157,8 @@ function checkInstance(body: InstanceBody, { secrets }: TenantConfig): void {
     const pointer = `/options${problem.pointer}`
     throw invalidRequest(`${pointer} must be ${problem.expected}`, { param: pointer })
   }
+  if (options?.flex !== undefined && type !== 'openai')
+    throw invalidRequest('only OpenAI has a flex tier: leave flex out', { param: '/options/flex' })
 }
 
 /** A field that had no effect would look as if it had one. */

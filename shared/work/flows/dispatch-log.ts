@@ -20,6 +20,7 @@ export type DispatchSummary = Pick<
   | 'status'
   | 'started_at'
   | 'ended_at'
+  | 'deadline_at'
   | 'duration_ms'
   | 'turns'
   | 'input_tokens'
@@ -176,6 +177,7 @@ function summaryOf(tenant: TenantId, dispatch: Dispatch): DispatchSummary {
     error: error && { type: error.type, message: error.message },
     started_at: dispatch.started_at,
     ended_at: dispatch.ended_at,
+    ...(dispatch.deadline_at !== undefined && { deadline_at: dispatch.deadline_at }),
     duration_ms: dispatch.duration_ms,
     turns: dispatch.turns,
     input_tokens: dispatch.input_tokens,

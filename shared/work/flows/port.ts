@@ -97,6 +97,8 @@ export type Dispatch = {
   served_instance: string | null
   /** In whose turn its models are called; absent: `normal`. */
   priority?: Priority
+  /** It has until then, and a client that does not wait (D54.8). Absent: it is expected at once. */
+  deadline_at?: string
   idempotency_key: string | null
   status: DispatchStatus
   error: FlowFailure | null
@@ -114,7 +116,6 @@ export type Dispatch = {
   executor: number | null
   /**
    * Whether its attempt may have changed something: `false` from its start on, and `true` before the first call of a tool that changes something (D34.2).
-   * Of a run without a key it says nothing.
    */
   has_acted?: boolean
   /** How often executors have begun it; absent for the first time. */

@@ -1,8 +1,10 @@
 import { AppError } from '../../kernel/errors.ts'
 import type { FlowFailure } from '../../kernel/events.ts'
-import { DAY_MS } from '../../kernel/time.ts'
+import type { TenantId } from '../../kernel/tenant.ts'
+import { DAY_MS, hoursAfter } from '../../kernel/time.ts'
 import type { StartWait } from '../../tenancy/limits/start-lines.ts'
 import type { Audit } from '../../tenancy/tenant-config/config.ts'
+import type { Job } from '../queue/port.ts'
 import { failureOf, refusalOf } from './execute/outcome.ts'
 import type { Dispatch, DispatchEnd, DispatchKind, Flow, FlowRunRequest } from './port.ts'
 
@@ -38,6 +40,11 @@ export function newDispatch(
   { kind, flow, request, subject, idempotencyKey }: Execution,
   { traceId, audit, at }: { traceId: string; audit: Audit; at: Date },
 ): Dispatch {
+  const { deadline_hours: hours } = request
+  const deadline = hours === undefined ? undefined : hoursAfter(at, hours)
+  const { priority = deadline && 'batch' } = request
+  // Its record outlasts it by a day.
+  const expiresMs = Math.max(at.getTime() + DAY_MS * audit.retention_days, deadline ? Date.parse(deadline) + DAY_MS : 0)
   return {
     trace_id: traceId,
     kind,
@@ -47,7 +54,8 @@ export function newDispatch(
     model: request.model ?? flow.definition.model ?? '',
     fallback: null,
     served_instance: null,
-    ...(request.priority && { priority: request.priority }),
+    ...(priority && { priority }),
+    ...(deadline !== undefined && { deadline_at: deadline }),
     idempotency_key: idempotencyKey ?? null,
     status: 'queued',
     error: null,
@@ -60,7 +68,7 @@ export function newDispatch(
     cost_usd: 0,
     executor: null,
     keeps_payloads: audit.store_payloads,
-    expires_at: new Date(at.getTime() + DAY_MS * audit.retention_days).toISOString(),
+    expires_at: new Date(expiresMs).toISOString(),
   }
 }
 
@@ -87,15 +95,27 @@ export const begunBy = (executor: number): Pick<Dispatch, 'status' | 'executor' 
 
 /** An execution that ends its executors is not begun again and again. A plan whose executors died twice is given up, too. */
 const MAX_STARTS = 2
-/** An item of a batch may be begun more often: no client waits for it, and a long batch may see several executors die. */
-const MAX_ITEM_STARTS = 5
+/** What no client waits for may be begun more often: it lasts long, and may see several executors die. */
+const MAX_UNHURRIED_STARTS = 5
+
+/** Whether nobody waits for it: an item of a batch, or a run that has until its deadline. */
+export const isUnhurried = ({ kind, deadline_at }: Pick<Dispatch, 'kind' | 'deadline_at'>): boolean =>
+  kind === 'batch' || deadline_at !== undefined
+
+/** The job that executes it. Those without haste have slots of their own. */
+export const jobOf = (tenant: TenantId, { trace_id: id, deadline_at }: Dispatch): Job => ({
+  kind: deadline_at === undefined ? 'flow' : 'batch',
+  tenant,
+  id,
+})
 
 /** Whether an execution may begin anew when its executor is dead: its client has asked for it once, and it has changed nothing (D34.2). */
-export const mayBeginAgain = ({ kind, status, idempotency_key: key, has_acted, starts = 1 }: Dispatch): boolean =>
-  status === 'running' &&
-  key !== null &&
-  has_acted === false &&
-  starts < (kind === 'batch' ? MAX_ITEM_STARTS : MAX_STARTS)
+export const mayBeginAgain = (dispatch: Dispatch): boolean => {
+  const { status, idempotency_key: key, has_acted, starts = 1 } = dispatch
+  const isOnce = key !== null || isUnhurried(dispatch)
+  const most = isUnhurried(dispatch) ? MAX_UNHURRIED_STARTS : MAX_STARTS
+  return status === 'running' && isOnce && has_acted === false && starts < most
+}
 
 /** running under a dead executor -> running under another one. */
 export const takeOver =
@@ -174,11 +194,11 @@ function failureBy(dispatch: Dispatch, event: LossEvent): FlowFailure | undefine
     case 'not_queued':
       return isQueued ? event.failure : undefined
     case 'waited':
-      return isQueued && event.ms > MAX_QUEUED_MS ? NOT_TAKEN : undefined
+      return isQueued && !isUnhurried(dispatch) && event.ms > MAX_QUEUED_MS ? NOT_TAKEN : undefined
     case 'cancelled':
       return isHeldBy(dispatch, event.executor) && (isQueued || mayBeginAgain(dispatch)) ? CANCELLED : undefined
     case 'executor_died':
-      if (mayBeginAgain(dispatch) && event.ms <= MAX_QUEUED_MS) return undefined
+      if (mayBeginAgain(dispatch) && (isUnhurried(dispatch) || event.ms <= MAX_QUEUED_MS)) return undefined
       return isHeldBy(dispatch, event.executor) ? EXECUTOR_LOST : undefined
     case 'given_up':
       return isEnded(dispatch) ? undefined : EXECUTOR_LOST

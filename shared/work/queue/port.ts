@@ -3,7 +3,7 @@ import type { TenantId } from '../../kernel/tenant.ts'
 import type { TraceLink } from '../../kernel/trace.ts'
 
 export const JOB_KINDS = ['flow', 'plan', 'schedule', 'batch'] as const
-/** The kinds of queued work. Each has a queue of its own. A job of kind `schedule` is one tick of a schedule, and one of kind `batch` some items of a batch. */
+/** The kinds of queued work. Each has a queue of its own. A job of kind `schedule` is one tick of a schedule, and one of kind `batch` some items of a batch, or a flow that has time until its deadline. */
 export type JobKind = (typeof JOB_KINDS)[number]
 
 /**

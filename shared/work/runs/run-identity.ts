@@ -7,7 +7,7 @@ import type { StartWait } from '../../tenancy/limits/start-lines.ts'
 /** Reason for ending a run from outside; also the code of its terminal event (D4.8). */
 export type CancelCode = Extract<
   RunErrorCode,
-  'cancelled' | 'session_deleted' | 'worker_draining' | 'worker_lost' | 'no_room'
+  'cancelled' | 'session_deleted' | 'worker_draining' | 'worker_lost' | 'no_room' | 'timeout'
 >
 
 export type RunIdentity = {
@@ -63,6 +63,8 @@ export type RunAbout = {
   plan_id?: string
   /** The first sentence of the prompt, or the title of the plan. */
   title?: string
+  /** Then it ends with `timeout` (D54.8). */
+  deadline_at?: string | undefined
   /** What began it. */
   request?: KeptRequest | undefined
 }

@@ -46,6 +46,8 @@ export class Run {
   /** The caller's own pairs. */
   readonly metadata: RunAbout['metadata']
   readonly startedAt: Date
+  /** When it ends with `timeout`, in milliseconds since 1970; `undefined`: it may take any time. */
+  readonly deadlineMs: number | undefined
   readonly journal: Journal
   readonly ended: Promise<void>
   /** What people tell it while it is at work. */
@@ -59,6 +61,7 @@ export class Run {
   readonly #state = new RunState()
   /** `undefined`: it has not asked, or it has ended. */
   #asks: OpenAsks | undefined = undefined
+  #deadline: NodeJS.Timeout | undefined
   #endedMs: number | undefined
   #errorCode: string | undefined
   /** Made for the first of its requests for permission. */
@@ -79,12 +82,15 @@ export class Run {
     this.startedAt = identity.startedAt ?? new Date()
     this.needsNoReader = identity.needsNoReader ?? false
     this.metadata = identity.about?.metadata
+    const { deadline_at: deadline } = identity.about ?? {}
+    this.deadlineMs = deadline === undefined ? undefined : Date.parse(deadline)
     this.journal = journal
     this.#hooks = hooks
     this.#loop = loop
     this.kind = identity.kind ?? (identity.sessionId === undefined ? 'run' : 'message')
     if (identity.isHeld) this.#held = Promise.withResolvers()
     if (identity.wait) this.#waitInLine(identity.wait)
+    if (this.deadlineMs !== undefined) this.#deadline = this.#endAt(this.deadlineMs)
     const { promise, resolve } = Promise.withResolvers<void>()
     this.ended = promise
     this.#resolveEnded = resolve
@@ -191,6 +197,7 @@ export class Run {
   /** Another process goes on with the run. What is left of it here has no effect any more. */
   abandon(): void {
     this.#state.abandon()
+    clearTimeout(this.#deadline)
     this.#leaveLine()
     this.#abort.abort('worker_lost' satisfies CancelCode)
     this.accept()
@@ -237,6 +244,7 @@ export class Run {
     if (this.isEnded || this.isAbandoned || this.#ending) return this.#ending
     this.#state.begin()
     this.#hooks.onStarted?.(this)
+    if (this.deadlineMs !== undefined && this.deadlineMs <= Date.now()) this.cancel('timeout')
     try {
       await inSpan(SPANS[this.kind], { attributes: this.#attributes }, async (fail) => {
         await this.#record(execute(this, this.#abort.signal), this.#abort.signal)
@@ -261,6 +269,10 @@ export class Run {
     const last = code === 'no_room' ? this.#noRoom() : errorEvent(code, 'the run was ended before its turn came')
     if (this.#endEarlier) this.#endWith(this.#endEarlier(), by === 'caller' ? last : undefined)
     else if (by === 'caller') this.#append(last)
+  }
+
+  #endAt(deadlineMs: number): NodeJS.Timeout {
+    return setTimeout(() => this.cancel('timeout'), Math.max(0, deadlineMs - Date.now())).unref()
   }
 
   #waitInLine(wait: StartWait): void {
@@ -296,6 +308,7 @@ export class Run {
     this.#state.end(outcomeOf(last))
     this.#leaveLine()
     this.#endedMs = Date.now()
+    clearTimeout(this.#deadline)
     this.#abort = NOTHING_TO_ABORT
     this.#asks = undefined
     this.#superseded = undefined

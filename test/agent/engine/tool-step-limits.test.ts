@@ -8,14 +8,6 @@ import { call, collect, resourcesOf, tool, typesOf } from './tool-step-setup.ts'
 const nested = (levels: number): string => `${'{"a":'.repeat(levels - 1)}{}${'}'.repeat(levels - 1)}`
 
 describe('the limits of a tool step', () => {
-  it('a turn without tool calls has no events, and starts no sub-agents', async () => {
-    const resources = { ...resourcesOf({}), subAgentsFor: () => expect.fail('sub-agents were prepared') }
-    expect(await callTools([], resources).next()).to.deep.equal({
-      done: true,
-      value: { results: [], ending: undefined },
-    })
-  })
-
   it('an input of 64 levels is accepted, one of 65 is not, in objects and in arrays', async () => {
     const resources = resourcesOf({ tools: [tool('Read')] })
     for (const [input, isError] of [

@@ -26,12 +26,12 @@ describe('ae run, in a pipe', () => {
 
   it('takes the prompt from stdin, also beside words', async () => {
     expect((await at.ae.runProcess(['run'], { input: '/say from stdin' })).out).to.equal('from stdin\n')
-    expect((await at.ae.runProcess(['run', '/say first', '-'], { input: '/say second' })).out).to.equal('firstsecond\n')
-    expect((await at.ae.runProcess(['run'])).code).to.equal(2)
+    expect((await at.ae.run(['run', '/say first', '-'], { input: '/say second' })).out).to.equal('firstsecond\n')
+    expect((await at.ae.run(['run'])).code).to.equal(2)
   })
 
   it('--json prints one event a line, and as the last line the result', async () => {
-    const { code, out } = await at.ae.runProcess(['run', '--json', '/say Hello'])
+    const { code, out } = await at.ae.run(['run', '--json', '/say Hello'])
     const lines = out
       .trim()
       .split('\n')
@@ -69,7 +69,7 @@ describe('ae run, in a pipe', () => {
     const { code, out, err } = await at.ae.runProcess(['run', '/error 401'])
     expect({ code, out }).to.deep.equal({ code: 1, out: '' })
     expect(err).to.match(/✗ .*\(provider_auth\)\n {2}.+\n {2}ae why run_[0-9a-f]{32}\n$/)
-    const json = await at.ae.runProcess(['run', '--json', '/error 401'])
+    const json = await at.ae.run(['run', '--json', '/error 401'])
     expect(JSON.parse(json.out.trim().split('\n').at(-1) ?? ''))
       .to.deep.include({ event: 'result' })
       .and.have.nested.property('error.code', 'provider_auth')
@@ -79,7 +79,7 @@ describe('ae run, in a pipe', () => {
     const { child, out, err } = at.ae.start(['run', WRITE])
     child.stdin.end()
     const pending = await until(firstPending, { what: 'a pending request' })
-    expect((await at.ae.runProcess(['allow', pending.id.slice(0, 12)])).out).to.equal(`${pending.id} allowed\n`)
+    expect((await at.ae.run(['allow', pending.id.slice(0, 12)])).out).to.equal(`${pending.id} allowed\n`)
     expect(await out).to.match(/^The tool said: Wrote 24 bytes/)
     expect(await err).to.match(
       new RegExp(
@@ -105,23 +105,23 @@ describe('ae run, in a pipe', () => {
   })
 
   it('--allow allows what its rule names, and --approve never denies all else: the exit code is 3', async () => {
-    const allowed = await at.ae.runProcess(['run', '--allow', 'Write(notes/*)', '--approve', 'never', WRITE])
+    const allowed = await at.ae.run(['run', '--allow', 'Write(notes/*)', '--approve', 'never', WRITE])
     expect(allowed.code).to.equal(0)
     expect(allowed.err).to.include("Write notes/a.txt is allowed by --allow 'Write(notes/*)'")
-    const denied = await at.ae.runProcess(['run', '--allow', 'Write(other/*)', '--approve', 'never', WRITE])
+    const denied = await at.ae.run(['run', '--allow', 'Write(other/*)', '--approve', 'never', WRITE])
     expect(denied.code).to.equal(3)
     expect(denied.out).to.include('denied by --approve never')
   })
 
   it('no escape sequence of a model reaches stdout, and none of a tool stderr', async () => {
     const prompt = '/say \u001b]0;x\u0007\u009b31mred\n/tool Read {"path":"\u001b[2J\u202etxt"}'
-    const { out, err } = await at.ae.runProcess(['run', '--approve', 'all', prompt])
+    const { out, err } = await at.ae.run(['run', '--approve', 'all', prompt])
     expect(out).to.include(']0;x31mred')
     for (const text of [out, err]) expect(text.replaceAll('\n', '')).to.not.match(/[\p{Cc}\u202e]/u)
   })
 
   it('without a server it starts none, and says how one is started: 69', async () => {
-    const { code, out, err } = await at.ae.runProcess(['run', 'Hello'], { env: { AE_URL: 'http://127.0.0.1:9/v1' } })
+    const { code, out, err } = await at.ae.run(['run', 'Hello'], { env: { AE_URL: 'http://127.0.0.1:9/v1' } })
     expect({ code, out }).to.deep.equal({ code: 69, out: '' })
     expect(err).to.include('http://127.0.0.1:9/v1').and.to.include('ae serve')
   })
@@ -135,7 +135,7 @@ describe('ae run, in a pipe', () => {
     }).listen(0)
     await once(server, 'listening')
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    const { code, out, err } = await at.ae.runProcess(['run', 'Hello'], { env: { AE_URL: url } })
+    const { code, out, err } = await at.ae.run(['run', 'Hello'], { env: { AE_URL: url } })
     expect({ code, out, err }).to.deep.equal({
       code: 75,
       out: 'so far\n',
@@ -153,21 +153,21 @@ describe('ae run, in a pipe', () => {
   })
 
   it('--background prints the id, attach follows it, and cancel ends it: 130', async () => {
-    const id = (await at.ae.runProcess(['run', '--background', '/say a\n/hang'])).out.trim()
+    const id = (await at.ae.run(['run', '--background', '/say a\n/hang'])).out.trim()
     expect(id).to.match(/^run_[0-9a-f]{32}$/)
     const followed = at.ae.start(['attach', id.slice(-12)])
     await until(() => eventCountOf(id), { what: 'the first event' })
-    expect((await at.ae.runProcess(['cancel', `${id.slice(0, 8)}…${id.slice(-4)}`])).out).to.equal(`${id} cancelled\n`)
+    expect((await at.ae.run(['cancel', `${id.slice(0, 8)}…${id.slice(-4)}`])).out).to.equal(`${id} cancelled\n`)
     expect({ code: await followed.exited, out: await followed.out }).to.deep.equal({ code: 130, out: 'a\n' })
   })
 
   it('what it does not understand is 2, and what is not there 4', async () => {
-    expect((await at.ae.runProcess(['run', '--unknown'])).code).to.equal(2)
-    expect((await at.ae.runProcess(['unknown'])).code).to.equal(2)
-    expect((await at.ae.runProcess(['run', '--allow', 'a b', 'x'])).code).to.equal(2)
-    expect((await at.ae.runProcess(['attach', `run_${'0'.repeat(32)}`])).code).to.equal(4)
-    expect((await at.ae.runProcess(['attach', 'run_x'])).err).to.include('there is no run or session run_x')
-    expect((await at.ae.runProcess(['cancel', 'perm_0'])).code).to.equal(2)
+    expect((await at.ae.run(['run', '--unknown'])).code).to.equal(2)
+    expect((await at.ae.run(['unknown'])).code).to.equal(2)
+    expect((await at.ae.run(['run', '--allow', 'a b', 'x'])).code).to.equal(2)
+    expect((await at.ae.run(['attach', `run_${'0'.repeat(32)}`])).code).to.equal(4)
+    expect((await at.ae.run(['attach', 'run_x'])).err).to.include('there is no run or session run_x')
+    expect((await at.ae.run(['cancel', 'perm_0'])).code).to.equal(2)
   })
 
   it('--help says the exit codes, and names every command, of which it loads none, and no client: it comes at once', async () => {
@@ -180,7 +180,7 @@ describe('ae run, in a pipe', () => {
     expect(out)
       .to.include('69   the server cannot be reached')
       .and.to.match(/^ {2}run +/m)
-    expect((await at.ae.runProcess(['run', '--help'])).out).to.include('--approve <mode>')
+    expect((await at.ae.run(['run', '--help'])).out).to.include('--approve <mode>')
   })
 
   async function firstPending() {

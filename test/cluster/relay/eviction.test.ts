@@ -26,7 +26,7 @@ describe('membership: removing other members', () => {
     await start(membership)
     transport.outbox('gateway', 2)
     await over.promise
-    expect(performance.now() - startedAt).to.be.within(400, 3_000)
+    expect(performance.now() - startedAt).to.be.at.least(400)
     expect(lost).to.deep.equal([2])
   })
 

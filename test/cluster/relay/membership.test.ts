@@ -144,7 +144,7 @@ describe('membership: of this process', () => {
     expect(calls).to.include('emptied')
     expect(await membership.isRebuilt()).to.equal(false)
     await until(() => membership.isRebuilt(), { what: 'the membership to be rebuilt' })
-    expect(performance.now() - emptiedAt).to.be.within(100, 1_000)
+    expect(performance.now() - emptiedAt).to.be.at.least(100)
     expect(calls.filter((call) => call === 'emptied')).to.have.length(1)
   })
 

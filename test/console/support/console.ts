@@ -7,6 +7,15 @@ import { type Product, type StartProduct, startStandalone } from '../../support/
 
 const BUILD = new URL('../../../scripts/build-console', import.meta.url).pathname
 
+/**
+ * Under mocha the test files of a process share a browser, whose start takes a second of CPU time, and each has contexts of its own. It is there
+ * before the first test and until the last one, so that no file leaves it open.
+ */
+const shared = 'after' in globalThis ? await openBrowser() : undefined
+if (shared) after(() => shared.close())
+/** The build of the pages, once for a process. */
+let built: Promise<unknown> | undefined
+
 /** The console of a running product, in a real browser. */
 export type ConsoleUnderTest = {
   product: Product
@@ -29,17 +38,17 @@ type Settings = { env?: Record<string, string>; start?: StartProduct }
 
 /** Starts the product with its console, which it builds when it is not built. Without `MODEL` in `env` the demo answers. */
 export async function startConsole({ env = {}, start = startStandalone }: Settings = {}): Promise<ConsoleUnderTest> {
-  await promisify(execFile)(BUILD)
+  await (built ??= promisify(execFile)(BUILD))
   const demo = env['MODEL'] === undefined ? { MODEL: 'demo', MODEL_PROVIDER: 'demo', MODEL_BASE_URL: '' } : {}
   const product = await start({ CONSOLE: 'true', ...demo, ...env })
-  const browser = await openBrowser().catch(async (cause: unknown) => {
-    await product.close()
-    throw cause
-  })
+  const browser = shared ?? (await openBrowser())
   const { origin } = new URL(product.url)
   const origins = new Set([origin])
   const faults: string[] = []
   const at = (path: string) => `${origin}/console${path}`
+  const closePages = async () => {
+    for (const context of browser.contexts()) await context.close()
+  }
   return {
     product,
     origin,
@@ -52,11 +61,10 @@ export async function startConsole({ env = {}, start = startStandalone }: Settin
       return page
     },
     expectNoFaults: () => expect(faults.splice(0)).to.deep.equal([]),
-    async closePages() {
-      for (const context of browser.contexts()) await context.close()
-    },
+    closePages,
     async close() {
-      await browser.close()
+      await closePages()
+      if (browser !== shared) await browser.close()
       await product.close()
     },
   }

@@ -23,7 +23,7 @@ export const PAGES: readonly (readonly [path: string, shown: string])[] = [
   ['/flows', 'table'],
   ['/flows/greet/edit', '[aria-label="Rendered prompts"] pre'],
   ['/flows/greet/run', '[aria-label="Input"] .field'],
-  ['/flows/greet/batches', '#new-batch'],
+  ['/flows/greet/batches', '.empty'],
   ['/flows/greet/evaluate', '.page-head'],
   ['/flows/greet/history', '[aria-label="Changes"]'],
   ['/flows/greet/memory', '.memory'],

@@ -45,7 +45,7 @@ inBothForms('audit of flows', (startProduct, form) => {
         const records = await times(async () => recordOf(bench, traceOf(await run())))
         return records.every(({ input }) => (input !== null) === isOn)
       }
-      await until(isApplied, { what: `payloads to be ${isOn ? '' : 'not '}kept`, withinMs: 2_000 })
+      await until(isApplied, { what: `payloads to be ${isOn ? '' : 'not '}kept` })
     }
 
     it('are kept by default, those of refused requests as well', async () => {
@@ -145,7 +145,7 @@ inBothForms('audit of flows', (startProduct, form) => {
           const lists = await times(listed)
           return lists.every((ids) => shown.every((id) => ids.includes(id)) && !hidden.some((id) => ids.includes(id)))
         }
-        await until(isApplied, { what: `records to be shown for ${days} days`, withinMs: 2_000 })
+        await until(isApplied, { what: `records to be shown for ${days} days` })
         for (const [ids, status] of [
           [shown, 200],
           [hidden, 404],
@@ -166,7 +166,7 @@ inBothForms('audit of flows', (startProduct, form) => {
             const { status, text } = await bench.call('GET', `/dispatches/${id}`)
             return status === 404 && text.replace(id, 'ID')
           },
-          { what: 'the record to be hidden', withinMs: 2_000 },
+          { what: 'the record to be hidden' },
         )
       expect(await refusalFor(hidden)).to.equal(await refusalFor(newTraceId()))
     })

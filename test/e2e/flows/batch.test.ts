@@ -231,6 +231,45 @@ inBothForms('batches of a flow', (startProduct, form) => {
     events.leave()
   })
 
+  it('D54.8: a flow and a run with a deadline are answered at once, wait for a place, say until when they have time, and end by then', async () => {
+    bench.main.otherwise(() => GOOD)
+    bench.product.model.otherwise(() => ({ hangBeforeHeaders: true }))
+    const name = await bench.publish(DEFINITION)
+    bodyOf(await bench.call('PUT', '/config/limits', { concurrent_runs: 1 }))
+    const start = async (path: string, body: object) => {
+      const headers = { accept: 'application/json' }
+      return bodyOf(await bench.call('POST', path, body, headers), 202) as { run_id: string; trace_id: string }
+    }
+    const read = async (id: string) => bodyOf(await bench.call('GET', `/runs/${id}`)) as ApiType<'Run'>
+    const ended = async ({ run_id: id }: { run_id: string }) => {
+      const run = await until(async () => (await read(id)).ended_at !== null && read(id), { what: `${id} to end` })
+      return run as ApiType<'Run'>
+    }
+    const run = { prompt: 'hi', background: true, deadline_hours: 0.001 }
+    const hanging = await start('/agent/run', { ...run, deadline_hours: 0.0015 })
+    await until(() => bench.product.model.openRequests() === 1, { what: 'the run to be at work' })
+    const flow = `/flows/${name}/run`
+    const request = { input: { text: 'a' }, provider_instance: 'main', model: 'm-1' }
+    const late = await start('/agent/run', run)
+    const waiting = await start(flow, { ...request, deadline_hours: 24 })
+    const { status, deadline_at = '' } = await read(waiting.run_id)
+    expect(status).to.equal('waiting')
+    expect(Date.parse(deadline_at) - Date.now()).to.be.within(86_000_000, 86_400_000)
+    const ends = await Promise.all([hanging, late, waiting].map(ended))
+    expect(ends.map(({ code }) => code)).to.deep.equal(['timeout', 'timeout', 'ok'])
+    expect(ends.map((end) => end.deadline_at)).not.to.include(undefined)
+    expect(bench.product.model.requests).to.have.length(1)
+    const { body } = await bench.call('GET', `/dispatches/${waiting.trace_id}`)
+    expect(body).to.deep.include({ kind: 'run', status: 'ok', output: JSON.parse(GOOD), deadline_at })
+    for (const [path, wrong] of [
+      ['/agent/run', { ...run, background: false }],
+      [flow, { ...request, deadline_hours: 1, wait_secs: 5 }],
+      [flow, { ...request, deadline_hours: 200 }],
+    ] as const)
+      expect((await bench.call('POST', path, wrong)).status, path).to.equal(400)
+    bodyOf(await bench.call('PUT', '/config/limits', {}))
+  })
+
   it('D55: are cancelled while they are at work', async () => {
     bench.main.otherwise(() => ({ hangBeforeHeaders: true }))
     const name = await bench.publish(DEFINITION)

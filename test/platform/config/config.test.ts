@@ -1,9 +1,13 @@
 // Tests config.ts and fields.ts: the configuration that an environment gives.
 
-import { resolve } from 'node:path'
+import { writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
 import { expect } from 'chai'
 import { openAccessWarning } from '../../../shared/platform/config/auth.ts'
+import { ConfigError } from '../../../shared/platform/config/config.ts'
 import type { Form } from '../../../shared/platform/config/fields.ts'
+import { readSecretFiles } from '../../../shared/platform/config/secret-settings.ts'
+import { useTempFolder } from '../../support/temp-folder.ts'
 import { CLUSTER, cluster, type Env, KEY, problems, standalone } from './load.ts'
 
 const OIDC = { OIDC_ISSUER: 'https://i/realm', OIDC_AUDIENCE: 'urn:ae' }
@@ -229,5 +233,20 @@ describe('config: secrets', () => {
       MONGODB_URL: 'mongodb://u:pass@a:1,b:2/?replicaSet=rs',
     })
     expect(secrets).to.include.members(['ops-1', KEY, 'usual-1', 'p%2Fw', 'p/w', 'pass'])
+  })
+
+  const folder = useTempFolder()
+  it('a secret may come from a file, without the line break at its end; both ways together, a missing file and an empty one are problems', async () => {
+    const [file, empty] = [join(folder.path, 'token'), join(folder.path, 'empty')]
+    await writeFile(file, 'token-1\n')
+    await writeFile(empty, '\n')
+    expect(readSecretFiles({ API_TOKEN_FILE: file })).to.include({ API_TOKEN: 'token-1' })
+    const wrong = { API_TOKEN: 'token-1', API_TOKEN_FILE: file, OPS_TOKEN_FILE: `${file}-2`, MODEL_API_KEY_FILE: empty }
+    const cause = await (async () => readSecretFiles(wrong))().catch((thrown: unknown) => thrown)
+    const [both, unset, missing, ...more] = cause instanceof ConfigError ? cause.problems.toSorted() : []
+    expect(both).to.match(/^API_TOKEN and API_TOKEN_FILE are both set/)
+    expect(unset).to.match(/^MODEL_API_KEY_FILE holds .* the file is empty/)
+    expect(missing).to.match(/^OPS_TOKEN_FILE holds ".*token-2", which cannot be read \(ENOENT\)/)
+    expect(more).to.deep.equal([])
   })
 })

@@ -44,7 +44,7 @@ describe('a Redis whose memory is used up', () => {
       expect([link.isFull(), link.awayMs()]).to.deep.equal([true, 0])
       await admin.config('SET', 'maxmemory', '0')
       expect((await members.renew(epoch, fields, PROBE)).outcome).to.equal('renewed')
-      await until(() => !link.isFull(), { what: 'Redis not to be full any more', withinMs: 5_000 })
+      await until(() => !link.isFull(), { what: 'Redis not to be full any more' })
     } finally {
       await admin.config('SET', 'maxmemory', '0')
       await link.close()

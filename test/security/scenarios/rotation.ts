@@ -19,8 +19,9 @@ import { dumpMongo, findIn, findInFiles, RedisRecorder } from '../tenants/eviden
 
 const REWRAP = fileURLToPath(new URL('../../../scripts/rewrap-keys.ts', import.meta.url))
 /** A worker uses up `drainSecs`, because clients may still resume its runs. */
-const FULL = { phaseMs: 10_000, pauseMs: 0, drainSecs: '10', leastRuns: 100 }
-const SHORT = { phaseMs: 400, pauseMs: 1_000, drainSecs: '3', leastRuns: 20 }
+const FULL = { phaseMs: 10_000, pauseMs: 0, drainSecs: '10', leastRuns: 100, isFull: true }
+/** It begins when the new key is announced, which changes nothing that is stored, and leaves out a start with a foreign key. */
+const SHORT = { phaseMs: 400, pauseMs: 1_000, drainSecs: '3', leastRuns: 10, isFull: false }
 
 const base64 = (key: Buffer) => key.toString('base64')
 
@@ -36,7 +37,7 @@ async function run({ isFull, random, say }: ScenarioOptions): Promise<Guarantee[
   const model = await startModelServer()
   try {
     const inCluster = await rotateCluster({ issuer, model, random, say, ...(isFull ? FULL : SHORT) })
-    return [...inCluster, ...(await rotateStandalone(model))]
+    return [...inCluster, ...(await rotateStandalone(model, isFull))]
   } finally {
     await model.close()
     await issuer.close()
@@ -46,7 +47,7 @@ async function run({ isFull, random, say }: ScenarioOptions): Promise<Guarantee[
 type Scene = { issuer: Issuer; model: ModelServer; random: Random; say(line: string): void } & typeof FULL
 
 async function rotateCluster({ issuer, model, random, say, ...form }: Scene): Promise<Guarantee[]> {
-  const { phaseMs, pauseMs, drainSecs, leastRuns } = form
+  const { phaseMs, pauseMs, drainSecs, leastRuns, isFull } = form
   await using redis = await startRedis()
   await using mongo = await startMongoInMemory()
   await using recorder = await RedisRecorder.open(redis.url)
@@ -62,7 +63,8 @@ async function rotateCluster({ issuer, model, random, say, ...form }: Scene): Pr
   })
   const [old, fresh] = [randomBytes(32), randomBytes(32)]
   const tenants = await Promise.all(['acme', 'globex'].map((name) => tenantOf(name, issuer)))
-  let running = await startGeneration(processes, { MASTER_KEY: base64(old) })
+  const announcing = { MASTER_KEY: base64(old), MASTER_KEY_PREVIOUS: base64(fresh) }
+  let running = await startGeneration(processes, isFull ? { MASTER_KEY: base64(old) } : announcing)
   const load = await Load.start({ model, tenants, random, url: running.gateway.url, pauseMs })
   const replace = async (env: Record<string, string>) => {
     await sleep(phaseMs)
@@ -74,7 +76,7 @@ async function rotateCluster({ issuer, model, random, say, ...form }: Scene): Pr
     say(`the former processes ended within ${Math.round(performance.now() - from)} ms`)
     return codes
   }
-  const announced = await replace({ MASTER_KEY: base64(old), MASTER_KEY_PREVIOUS: base64(fresh) })
+  const announced = isFull ? await replace(announcing) : []
   const rotating = { MASTER_KEY: base64(fresh), MASTER_KEY_PREVIOUS: base64(old) }
   const switched = await replace(rotating)
   await sleep(phaseMs)
@@ -130,7 +132,7 @@ function rewrap(env: Record<string, string>): Promise<{ code: number; printed: s
 }
 
 /** The same in one process and SQLite, which the command changes while the process runs; then with a key that is missing. */
-async function rotateStandalone(model: ModelServer): Promise<Guarantee[]> {
+async function rotateStandalone(model: ModelServer, isFull: boolean): Promise<Guarantee[]> {
   await using processes = new Processes({ LOG_LEVEL: 'debug' })
   const [old, fresh, other] = [randomBytes(32), randomBytes(32), randomBytes(32)]
   const canary = `sqlite-${randomBytes(20).toString('hex')}`
@@ -154,10 +156,13 @@ async function rotateStandalone(model: ModelServer): Promise<Guarantee[]> {
   const third = await processes.start('standalone', { MASTER_KEY: base64(fresh) })
   outcomes.push(await runOnce(third))
   await third.stop()
-  const stranger = await processes.start('standalone', { MASTER_KEY: base64(other) })
-  const refused = await runOnce(stranger)
-  await stranger.stop()
-  const names = createKeyring(fresh).primary.id
+  const unnamed: string[] = []
+  if (isFull) {
+    const stranger = await processes.start('standalone', { MASTER_KEY: base64(other) })
+    const refused = await runOnce(stranger)
+    await stranger.stop()
+    if (!refused.includes(createKeyring(fresh).primary.id)) unnamed.push(refused)
+  }
   const found2 = await findInFiles(processes.dataDir, [canary, base64(old), base64(fresh)])
   return [
     allOf('runs of the standalone form that ended with done', outcomes.filter(isDone).length, 4),
@@ -165,7 +170,7 @@ async function rotateStandalone(model: ModelServer): Promise<Guarantee[]> {
     allOf('names found in SQLite’s files', Math.min(1, control.length), 1),
     noneOf('keys in SQLite’s files', [...found, ...found2]),
     noneOf('keys in its logs', findIn('a log', processes.lines.join('\n'), [canary, base64(old), base64(fresh)])),
-    noneOf('run without the master key not refused with its id', refused.includes(names) ? [] : [refused]),
+    noneOf('run without the master key not refused with its id', unnamed),
   ]
 }
 

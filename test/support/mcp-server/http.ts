@@ -23,16 +23,21 @@ type Answer = (request: Request) => Promise<Response>
 export async function startHttpServer({ hasSessions }: { hasSessions: boolean }): Promise<HttpServer> {
   const requests: Headers[] = []
   const { answer, forget } = hasSessions ? withSessions() : withoutSessions()
-  const server = createServer((req, res) => {
-    const request = toRequest(req, res)
+  const { url, close } = await serveFetch((request) => {
     requests.push(request.headers)
-    respond(answer, request, res).catch(() => res.destroy())
+    return answer(request)
+  })
+  return { url, requests, forget, close }
+}
+
+/** Serves answers to the requests of clients. */
+export async function serveFetch(answer: Answer): Promise<Pick<HttpServer, 'url' | 'close'>> {
+  const server = createServer((req, res) => {
+    respond(answer, toRequest(req, res), res).catch(() => res.destroy())
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`,
-    requests,
-    forget,
     async close() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))

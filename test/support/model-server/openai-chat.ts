@@ -52,12 +52,12 @@ function opening({ opensWith }: Call): string {
   return JSON.stringify({ role: 'assistant', content: opensWith === 'text' ? '' : null, refusal: null })
 }
 
-const envelope = ({ id, createdSecs, model }: Call, object: string) => ({
+const envelope = ({ id, createdSecs, model, body }: Call, object: string) => ({
   id: `chatcmpl-${id}`,
   object,
   created: createdSecs,
   model,
-  service_tier: 'default',
+  service_tier: body['service_tier'] ?? 'default',
   system_fingerprint: 'fp_5cad2b1e07',
 })
 

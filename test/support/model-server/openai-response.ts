@@ -62,7 +62,7 @@ export function responseOf({ id, createdSecs, model, body }: Call, { status, out
     prompt_cache_key: body['prompt_cache_key'] ?? null,
     reasoning: { effort: null, summary: null },
     safety_identifier: null,
-    service_tier: 'default',
+    service_tier: body['service_tier'] ?? 'default',
     store: body['store'] ?? true,
     temperature: body['temperature'] ?? 1,
     text: { format: { type: 'text' }, verbosity: 'medium' },

@@ -3,7 +3,7 @@ import { MetricsRegistry } from '../../../services/ops/registry.ts'
 import { AppError } from '../../../shared/kernel/errors.ts'
 import { createLog } from '../../../shared/kernel/log.ts'
 import { DEFAULT_TENANT as TENANT } from '../../../shared/kernel/tenant.ts'
-import { RunAdmission, type Start } from '../../../shared/tenancy/limits/admission.ts'
+import { RunAdmission, type Start, startOf } from '../../../shared/tenancy/limits/admission.ts'
 import type { BudgetRefusal } from '../../../shared/tenancy/limits/budgets.ts'
 import { MemoryRunPlaces } from '../../../shared/tenancy/limits/memory-places.ts'
 import { type RunPlaces } from '../../../shared/tenancy/limits/port.ts'
@@ -256,6 +256,21 @@ describe('the admission of runs', () => {
     const wait = admission.waitOn({ ...run('other'), waitSecs: 9 }, since)
     expect(wait && (await standingOf(wait))?.place).to.equal(1)
     wait?.leave()
+  })
+
+  it('D54.8: a start with a deadline comes behind the others, and waits past it, unless it says otherwise', () => {
+    const unhurried = { prompt: 'a', background: true, deadline_hours: 2 }
+    expect(startOf(run('r'), unhurried))
+      .to.include({ priority: 'batch' })
+      .and.property('waitSecs')
+      .to.be.above(7_200)
+    const own = { priority: 'normal', wait_secs: 5 } as const
+    expect(startOf(run('r'), { ...unhurried, ...own })).to.include({ priority: 'normal', waitSecs: 5 })
+    const others = [{ prompt: 'a', background: true }, { prompt: 'a' }].map((request) => startOf(run('r'), request))
+    expect(others.map(({ priority, waitSecs }) => [priority, waitSecs])).to.deep.equal([
+      ['normal', undefined],
+      ['interactive', undefined],
+    ])
   })
 
   it('above 1,000 starts of a tenant none waits', async () => {

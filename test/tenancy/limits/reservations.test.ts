@@ -202,8 +202,9 @@ describe('what model calls reserve of a budget', () => {
     const each = process(150, SINGLE_PROCESS)
     const first = (await each.reserve({ tenant }, () => MOST, SIGNAL)) as Reservation
     const began: string[] = []
-    const second = each.reserve({ tenant }, () => MOST, SIGNAL).then((reserved) => began.push('second') && reserved)
-    const third = each.reserve({ tenant }, () => MOST, SIGNAL).then((reserved) => began.push('third') && reserved)
+    const waiting = () => Promise.resolve(each.reserve({ tenant }, () => MOST, SIGNAL))
+    const second = waiting().then((reserved) => began.push('second') && reserved)
+    const third = waiting().then((reserved) => began.push('third') && reserved)
     await settled()
     expect(began).to.deep.equal([])
     first.settle({ tokens: 10, costUsd: 0 })

@@ -119,6 +119,7 @@ describe("changes of a tenant's configuration", () => {
     ['an unknown secret', { type: 'openai', secret: 'nobody' }, '/secret'],
     ['an unknown option', { type: 'openai', options: { top_q: 1 } as object }, '/options/top_q'],
     ['an option out of bounds', { type: 'openai', options: { temperature: 3 } }, '/options/temperature'],
+    ['a tier of another provider', { type: 'anthropic', options: { flex: true } }, '/options/flex'],
     ['a demo instance with a URL', { type: 'demo', url: URL }, '/url'],
     ['a demo instance with a key', { type: 'demo', key: KEY }, '/key'],
     ['a header of the connection', { type: 'openai', options: { headers: { Host: 'x' } } }, '/options/headers/Host'],

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { invalidRequest } from '../../../shared/kernel/errors.ts'
+import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
 import { failureOf } from '../../../shared/work/flows/execute/outcome.ts'
 import type { Dispatch, DispatchEnd } from '../../../shared/work/flows/port.ts'
 import {
@@ -10,6 +11,7 @@ import {
   isEnded,
   isHeldBy,
   isLost,
+  jobOf,
   type LossEvent,
   newDispatch,
   noteAction,
@@ -120,6 +122,27 @@ describe('the transitions of a dispatch', () => {
     const other = newDispatch(named, { traceId: 't', audit: { store_payloads: false, retention_days: 1 }, at })
     expect(other).to.include({ model: 'm2', idempotency_key: 'k1', keeps_payloads: false })
     expect(Date.parse(other.expires_at) - at.getTime()).to.equal(86_400_000)
+  })
+
+  it('D54.8: one with a deadline waits for its executor until then, begins anew without a key, and outlasts it by a day', () => {
+    const definition = { input_schema: {}, output_schema: {}, tools: [], sub_agents: [], evolve: false }
+    const flow = { name: 'summarize', uid: 'flow_1', version: 3, definition }
+    const request = { provider_instance: 'main', model: 'm', input: {}, deadline_hours: 48 }
+    const execution = { kind: 'run' as const, flow, request, subject: 'anna', idempotencyKey: undefined }
+    const audit = { store_payloads: false, retention_days: 1 }
+    const made = newDispatch(execution, { traceId: QUEUED.trace_id, audit, at: new Date(0) })
+    expect(made).to.include({ priority: 'batch', deadline_at: '1970-01-03T00:00:00.000Z' })
+    expect(made.expires_at).to.equal('1970-01-04T00:00:00.000Z')
+    const hurried = { ...request, priority: 'normal' as const }
+    expect(newDispatch({ ...execution, request: hurried }, { traceId: 't', audit, at }).priority).to.equal('normal')
+    expect(endBy(made, { type: 'waited', ms: 3_600_000 })).to.equal(undefined)
+    expect(jobOf(DEFAULT_TENANT, made)).to.deep.equal({ kind: 'batch', tenant: DEFAULT_TENANT, id: made.trace_id })
+    expect(jobOf(DEFAULT_TENANT, QUEUED).kind).to.equal('flow')
+    const begun = { ...made, ...begunBy(7) }
+    const died = (more: Partial<Dispatch> = {}) =>
+      endBy({ ...begun, ...more }, { type: 'executor_died', executor: 7, ms: 3_600_000 })?.error?.code
+    expect([died(), died({ starts: 4 })]).to.deep.equal([undefined, undefined])
+    expect([died({ starts: 5 }), died({ has_acted: true })]).to.deep.equal(['worker_lost', 'worker_lost'])
   })
 
   it('an end has the result, the time and the output that was stored for it', () => {

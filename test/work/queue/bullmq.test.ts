@@ -3,13 +3,14 @@
 import { expect } from 'chai'
 import { spawnChild } from '../../../scripts/local-services/child.ts'
 import { AppError } from '../../../shared/kernel/errors.ts'
-import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
+import { DEFAULT_TENANT, type TenantId } from '../../../shared/kernel/tenant.ts'
 import { createBullQueue } from '../../../shared/work/queue/bullmq.ts'
 import { type BullTimes, createBullConsume } from '../../../shared/work/queue/bullmq-consume.ts'
 import type { Job } from '../../../shared/work/queue/port.ts'
 import { queueContract, record } from '../../contract/queue.ts'
 import { elapsedMs } from '../../support/elapsed.ts'
 import { useRedis } from '../../support/redis.ts'
+import { tenantIds } from '../../support/tenant.ts'
 import { until } from '../../support/until.ts'
 
 /** Short times: with the real ones the job of a dead consumer is handled again after 10 to 16 s. */
@@ -17,6 +18,7 @@ const TIMES: BullTimes = { lockMs: 1_000, stalledMs: 300 }
 /** Longer than an answer may take. */
 const STALL_MS = 1_700
 const CONSUMER = new URL('consumer-process.ts', import.meta.url).pathname
+const [A, B] = tenantIds('a', 'b')
 const job: Job = { kind: 'flow', tenant: DEFAULT_TENANT, id: 'trace_only' }
 
 describe('queue on Redis', () => {
@@ -80,6 +82,32 @@ describe('queue on Redis', () => {
       expect(await callsOf('bzpopmin')).to.equal(1)
       expect(await callsOf('evalsha')).to.be.at.most(isNew ? 4 : 5)
     }
+    await Promise.all([consumer.close(), queue.close()])
+  })
+
+  it('a tenant has had its turn when its job was taken from an empty queue', async () => {
+    const queue = createBullQueue(redis.url)
+    const client = redis.connect()
+    const [taken, first] = [[] as string[], Promise.withResolvers<void>()]
+    const handle = async ({ id }: Job) => {
+      taken.push(id)
+      if (id === 'a1') await first.promise
+    }
+    const add = (tenant: TenantId, id: string) => queue.add({ kind: 'flow', tenant, id })
+    await add(B, 'b1')
+    const consumer = await consumeWith()('flow', handle, { concurrency: 1, onGivenUp: async () => {} })
+    const waiting = async () => taken.length === 1 && (await client.info('clients')).includes('blocked_clients:1')
+    await until(waiting, { what: 'the consumer to wait' })
+    await add(A, 'a1')
+    await until(() => taken.length === 2, { what: 'the job to be taken' })
+    for (const [tenant, id] of [
+      [A, 'a2'],
+      [B, 'b2'],
+    ] as const)
+      await add(tenant, id)
+    first.resolve()
+    await until(() => taken.length === 4, { what: 'all jobs to be taken' })
+    expect(taken).to.deep.equal(['b1', 'a1', 'b2', 'a2'])
     await Promise.all([consumer.close(), queue.close()])
   })
 

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { expect } from 'chai'
 import { JOURNAL_LIMITS, Journal } from '../../../shared/cluster/journal/journal.ts'
 import { LoopBudget } from '../../../shared/kernel/async/loop-budget.ts'
-import type { RunEvent } from '../../../shared/kernel/events.ts'
+import { errorEvent, type RunEvent } from '../../../shared/kernel/events.ts'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
 import type { StartWait } from '../../../shared/tenancy/limits/start-lines.ts'
 import { Run } from '../../../shared/work/runs/run.ts'
@@ -233,4 +233,30 @@ describe('a run that waits for a place among those of its tenant', () => {
       await executed
       expect(left.length).to.be.at.least(1)
     })
+})
+
+describe('a run with a deadline', () => {
+  const at = (ms: number) => ({ about: { deadline_at: new Date(Date.now() + ms).toISOString() } })
+
+  it('D54.8: ends with timeout when it comes, while it is at work, or waits for a place', async () => {
+    const atWork = setUp(at(20)).run
+    const waiting = setUp({
+      ...at(20),
+      wait: { turn: new Promise(() => {}), standing: undefined, retryAfterSecs: 1, leave: () => {} },
+    }).run
+    const events = [atWork, waiting].map((run) => readAll(run.follow(0)))
+    await Promise.all([atWork.execute(untilCancelled), waiting.execute(() => expect.fail('it begins'))])
+    for (const text of await Promise.all(events)) expect(text).to.include('"code":"timeout"')
+    expect([atWork.status, waiting.status]).to.deep.equal(['failed', 'failed'])
+  })
+
+  it('D54.8: that was over when it begins is told to stop before it does anything', async () => {
+    const { run } = setUp(at(-1))
+    const reasons: unknown[] = []
+    await run.execute(async function* (_run, signal) {
+      reasons.push(signal.reason)
+      yield errorEvent('timeout', 'late')
+    })
+    expect([run.status, reasons]).to.deep.equal(['failed', ['timeout']])
+  })
 })

@@ -16,7 +16,6 @@ import { PublishButton } from './publish-button.tsx'
 const EditView = lazy(() => import('./edit/edit-view.tsx').then((loaded) => loaded.EditView))
 const RunView = lazy(() => import('./run/run-view.tsx').then((loaded) => loaded.RunView))
 const RunsView = lazy(() => import('./runs/runs-view.tsx').then((loaded) => loaded.RunsView))
-const BatchesView = lazy(() => import('./batches/batches-view.tsx').then((loaded) => loaded.BatchesView))
 const EvaluateView = lazy(() => import('./evaluate/evaluate-view.tsx').then((loaded) => loaded.EvaluateView))
 const HistoryView = lazy(() => import('./history/history-view.tsx').then((loaded) => loaded.HistoryView))
 const MemoryView = lazy(() => import('./memory/memory-view.tsx').then((loaded) => loaded.MemoryView))
@@ -70,8 +69,7 @@ function Views({ flow, view, query, onChange }: ViewsProps) {
       )}
       {current === 'edit' && <EditView flow={flow} onChange={onChange} />}
       {current === 'run' && <RunView flow={flow} query={query} onChange={onChange} />}
-      {current === 'runs' && <RunsView flow={flow} />}
-      {current === 'batches' && <BatchesView flow={flow} />}
+      {(current === 'runs' || current === 'batches') && <RunsView flow={flow} view={current} />}
       {current === 'evaluate' && <EvaluateView flow={flow} onChange={onChange} />}
       {current === 'history' && <HistoryView flow={flow} query={query} onChange={onChange} />}
       {current === 'memory' && <MemoryView flow={flow} query={query} />}

@@ -1,6 +1,6 @@
 import type { Schema } from '../../../../shared/client/api.ts'
 import { useList } from '../../api/list.ts'
-import { Json } from '../../parts/foreign.tsx'
+import { Json } from '../../parts/json.tsx'
 import { Loaded } from '../../parts/loading.tsx'
 import { More } from '../../parts/more.tsx'
 import { Empty } from '../../parts/notice.tsx'

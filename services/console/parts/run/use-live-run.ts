@@ -2,7 +2,7 @@ import { useEffect, useMemo } from 'preact/hooks'
 import type { RunEvent } from '../../../../shared/client/api.ts'
 import { createRuns } from '../../../../shared/client/resources/runs.ts'
 import { transport } from '../../api/engine.ts'
-import { learnAsks } from '../../api/pending.ts'
+import { learnAsks } from './learn-asks.ts'
 import { LiveRun } from './live-run.ts'
 
 type Followed = { runId: string; sessionId: string; isOver: boolean; onEvent?(event: RunEvent): unknown }

@@ -80,7 +80,7 @@ export class PlanProjection implements Projection<RpcAnswer, PlanTaskEvent> {
 
   get #metadata(): JsonObject {
     const { id, usage, step_statuses } = this.#plan
-    return { plan_id: id, usage, step_statuses }
+    return { plan_id: id, usage, step_statuses: { ...step_statuses } }
   }
 
   #begin(at: string): RpcAnswer[] {

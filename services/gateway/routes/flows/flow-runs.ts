@@ -1,4 +1,4 @@
-import type { Request, RequestHandler } from 'express'
+import type { Request, RequestHandler, Response } from 'express'
 import type { Broker } from '../../../../shared/cluster/commands/broker.ts'
 import type { Frames } from '../../../../shared/cluster/journal/frame-stream.ts'
 import { renderReaderFailure } from '../../../../shared/cluster/journal/frames.ts'
@@ -6,6 +6,7 @@ import { toAppError } from '../../../../shared/kernel/errors.ts'
 import { runIdOf } from '../../../../shared/kernel/ids.ts'
 import { refusalFrame } from '../../../../shared/work/flows/calls/answer.ts'
 import type { StartedFlow } from '../../../../shared/work/flows/calls/calls.ts'
+import type { FlowRunRequest } from '../../../../shared/work/flows/port.ts'
 import type { WaitingFlow } from '../../../../shared/work/flows/transitions.ts'
 import type { RouteTable } from '../../../http/routes.ts'
 import type { ReadBody } from '../../bodies/body.ts'
@@ -49,7 +50,7 @@ export function flowRunRoutes({ broker, flows, readBody, relay, admit }: Deps): 
           res.setHeader('X-Trace-ID', started.traceId)
           if ('wait' in started) return relay(waitingStream(started, starting), res)
           if (started.isReplayed) res.setHeader('Idempotency-Replayed', 'true')
-          if (!isStream) return answerUntilLeft(res, (signal) => started.answer(signal))
+          if (!isStream) return answerJson(res, started, request)
           const run = { runId: runIdOf(started.traceId), frames: await started.frames() }
           await streamStarted({ broker, relay }, res, { ...started, ...run, after })
         }),
@@ -67,6 +68,12 @@ export function flowRunRoutes({ broker, flows, readBody, relay, admit }: Deps): 
       ),
     },
   }
+}
+
+/** Nobody waits for a flow that has time until a deadline (D54.8). */
+async function answerJson(res: Response, { traceId, answer }: StartedFlow, request: FlowRunRequest): Promise<void> {
+  if (request.deadline_hours === undefined) return answerUntilLeft(res, (signal) => answer(signal))
+  res.status(202).json({ trace_id: traceId, run_id: runIdOf(traceId) })
 }
 
 /** It has no `X-Run-ID`: there is no run before its turn has come, and a client that comes back starts it again with its key. */

@@ -44,7 +44,8 @@ export async function* askModel(
   { first, earlier, context, account, typed, resources }: Asking,
 ): AsyncGenerator<Batched<AgentEvent>, Answered, undefined> {
   if (earlier) return yield* repeatAnswer(earlier, { first, account })
-  yield* context.compactIfNeeded()
+  const compaction = context.compactIfNeeded()
+  if (compaction) yield* compaction
   const { models } = resources
   const options = { stopSequences: input.stopSequences, tools: resources.tools.toolBox }
   const { choices: given } = input
@@ -58,7 +59,8 @@ export async function* askModel(
     typed ? typed.ask((output) => askFor(output, route), route.primary) : askFor(undefined, route)
   const answer = yield* ask(first)
   models.stayWith(answer.servedBy)
-  if (!(yield* context.compactAfterRejection(answer))) return { answer, route: answer.servedBy ?? first.primary }
+  const shortening = context.compactAfterRejection(answer)
+  if (!shortening || !(yield* shortening)) return { answer, route: answer.servedBy ?? first.primary }
   const second = models.main()
   const shorter = yield* ask(second)
   models.stayWith(shorter.servedBy)

@@ -35,10 +35,10 @@ export type Context = {
   readonly tokens: number
   /** Records the provider's count of the request that was just answered. Says so when the count shows that the server has cut it. */
   measure(usage: CountedUsage | undefined, route: ModelRoute): Generator<AgentEvent, void, undefined>
-  /** Compacts the history when the next request comes near the window. */
-  compactIfNeeded(): AsyncGenerator<AgentEvent, void, undefined>
-  /** Compacts the history when the provider rejected the request as too long. Returns whether to send it again. */
-  compactAfterRejection(answer: Answer): AsyncGenerator<AgentEvent, boolean, undefined>
+  /** Compacts the history when the next request comes near the window. `undefined`: the history is so short that no window is near. */
+  compactIfNeeded(): AsyncGenerator<AgentEvent, void, undefined> | undefined
+  /** Compacts the history and returns whether to send it again. `undefined`: the provider did not reject the request as too long. */
+  compactAfterRejection(answer: Answer): AsyncGenerator<AgentEvent, boolean, undefined> | undefined
 }
 
 /** The windows of the catalogue hold a shorter history, so that most runs need not look them up. */
@@ -54,6 +54,18 @@ export function createContext(options: ContextOptions): Context {
   const { conversation, models } = options
   const sizes = new Sizes(options)
   let hasWarned = false
+  async function* compactNearWindow(): AsyncGenerator<AgentEvent, void, undefined> {
+    const size = await sizes.of('estimate')
+    const fixedTokens = tokensOf(size.fixedChars, size.perChar)
+    const isFull = fixedTokens > size.window * MAX_FIXED
+    if (isFull && !hasWarned) yield windowWarning(models.main().primary, size.window, fixedTokens)
+    hasWarned = true
+    if (tokensIn(conversation.chars, size) > size.window * COMPACT_ABOVE) yield* compact(size, options)
+  }
+  async function* compactRejected(windowTokens: number | undefined): AsyncGenerator<AgentEvent, boolean, undefined> {
+    sizes.rejectedAt(windowTokens)
+    return yield* compact(await sizes.of('provider'), options)
+  }
   return {
     get tokens() {
       return sizes.tokens
@@ -67,19 +79,10 @@ export function createContext(options: ContextOptions): Context {
       conversation.noteCut(now)
       yield cutWarning(now)
     },
-    async *compactIfNeeded() {
-      if (sizes.areSmall) return
-      const size = await sizes.of('estimate')
-      const fixedTokens = tokensOf(size.fixedChars, size.perChar)
-      const isFull = fixedTokens > size.window * MAX_FIXED
-      if (isFull && !hasWarned) yield windowWarning(models.main().primary, size.window, fixedTokens)
-      hasWarned = true
-      if (tokensIn(conversation.chars, size) > size.window * COMPACT_ABOVE) yield* compact(size, options)
-    },
-    async *compactAfterRejection({ failure, outputChars }) {
-      if (failure?.code !== 'context_too_long' || outputChars > 0) return false
-      sizes.rejectedAt(failure.windowTokens)
-      return yield* compact(await sizes.of('provider'), options)
+    compactIfNeeded: () => (sizes.areSmall ? undefined : compactNearWindow()),
+    compactAfterRejection({ failure, outputChars }) {
+      if (failure?.code !== 'context_too_long' || outputChars > 0) return undefined
+      return compactRejected(failure.windowTokens)
     },
   }
 }

@@ -165,11 +165,12 @@ function responsesItem(item: JsonObject, id: string): JsonObject {
   }
 }
 
-function ending({ incomplete_details, usage }: JsonObject): JsonObject {
+function ending({ incomplete_details, service_tier: tier, usage }: JsonObject): JsonObject {
   const { reason } = objectOf(incomplete_details)
   const { input_tokens_details, output_tokens_details } = objectOf(usage)
   return {
     ...(textOf(reason) && { incomplete_details: { reason } }),
+    ...(textOf(tier) && { service_tier: tier }),
     ...(isJsonObject(usage) && {
       usage: {
         input_tokens: 0,

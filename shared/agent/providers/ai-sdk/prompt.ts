@@ -44,7 +44,7 @@ export function toCallOptions(
     ...(output && { responseFormat: { type: 'json' as const, ...output } }),
     ...optionFields(options),
     ...providerOptionsFor(vendor, {
-      ...vendor.settingsFor?.(request),
+      ...vendor.settingsFor?.(request, options),
       ...(tools.length > 0 && parallelOf(vendor, options)),
       ...(output && vendor.structuredOutput?.(output.schema)),
     }),

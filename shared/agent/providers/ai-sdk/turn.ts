@@ -14,6 +14,7 @@ import {
   truncatedAnswer,
   unreadableAnswer,
 } from '../failures/failures.ts'
+import { countedIn } from '../flex.ts'
 import type { ModelLimits } from '../limits.ts'
 import type { Failure, ModelPart, ModelRequest } from '../port.ts'
 import type { LeftOut, OptionalPart } from '../unsupported-options.ts'
@@ -126,12 +127,15 @@ function packageFailure(error: unknown, call: FailedCall): Failure {
   return unreadableAnswer(isBadChunk ? 'bad_chunk' : 'bad_answer', call)
 }
 
-function lastParts(finish: FinishPart | undefined, answer: PartReader, { call, request }: Turn): ModelPart[] {
+function lastParts(finish: FinishPart | undefined, answer: PartReader, { call, request, vendor }: Turn): ModelPart[] {
   const { unified, raw } = finish?.finishReason ?? { unified: 'interrupted' }
   const reason = finish && answer.toFinishReason(finish.finishReason)
   const isEmpty = reason === 'end_turn' && !answer.hasText && !mayBeEmpty(request)
   if (isEmpty) return [{ type: 'failure', failure: emptyAnswer(call) }]
-  if (finish && reason) return [...answer.calls, { type: 'finish', reason, usage: toUsage(finish.usage) }]
+  if (finish && reason) {
+    const usage = countedIn(vendor.tierOf?.(finish.providerMetadata), toUsage(finish.usage))
+    return [...answer.calls, { type: 'finish', reason, usage }]
+  }
   if (unified === 'content-filter') return [{ type: 'failure', failure: contentFiltered(call) }]
   return [{ type: 'failure', failure: unified === 'interrupted' ? truncatedAnswer(call) : abortedAnswer(call, raw) }]
 }

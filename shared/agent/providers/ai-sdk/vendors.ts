@@ -1,7 +1,9 @@
-import type { LanguageModelV4, SharedV4ProviderOptions } from '@ai-sdk/provider'
+import type { LanguageModelV4, SharedV4ProviderMetadata, SharedV4ProviderOptions } from '@ai-sdk/provider'
 import type { JsonObject } from '../../../kernel/events.ts'
+import type { ModelOptions } from '../../../kernel/model-options.ts'
 import type { Dialect } from '../../../kernel/provider-types.ts'
 import { promptCacheKey } from '../cache-key.ts'
+import { FLEX, wantsFlex } from '../flex.ts'
 import type { ModelRequest } from '../port.ts'
 import { isStrictSchema } from '../strict-schema.ts'
 import { ANTHROPIC_IDS, COMMON_IDS, type IdForm } from '../tool-ids.ts'
@@ -20,7 +22,9 @@ export type Vendor = {
   /** The setting for parallel tool calls, in the namespace; missing where the provider has none. */
   parallelToolCalls?(isAllowed: boolean): SharedV4ProviderOptions[string]
   /** Further settings, in the namespace, for every request. */
-  settingsFor?(request: ModelRequest): SharedV4ProviderOptions[string]
+  settingsFor?(request: ModelRequest, options: ModelOptions): SharedV4ProviderOptions[string]
+  /** The tier in which an answer was made, of what it says at its end; missing where there are none. */
+  tierOf?(metadata: SharedV4ProviderMetadata | undefined): unknown
   /** Further settings, in the namespace, for a request whose answer is to be JSON of this schema. */
   structuredOutput?(schema: JsonObject): SharedV4ProviderOptions[string]
   /** Marks the end of a prefix to be cached; missing where the provider caches without marks. */
@@ -53,7 +57,11 @@ const openAi = (provider: OpenAi): Vendor => ({
   model: (id) => provider.responses(id),
   toolIds: COMMON_IDS,
   providerOptions: { openai: { store: false } },
-  settingsFor: (request) => ({ promptCacheKey: promptCacheKey(request) }),
+  settingsFor: (request, options) => ({
+    promptCacheKey: promptCacheKey(request),
+    ...(wantsFlex(request, options) && { serviceTier: FLEX }),
+  }),
+  tierOf: (metadata) => metadata?.['openai']?.['serviceTier'],
   parallelToolCalls: (isAllowed) => ({ parallelToolCalls: isAllowed }),
   structuredOutput: (schema) => ({ strictJsonSchema: isStrictSchema(schema) }),
 })

@@ -20,9 +20,9 @@ export function asEvents(path: string, answer: JsonObject): string {
   return `${frames.join('')}${path.endsWith('/chat/completions') ? 'data: [DONE]\n\n' : ''}`
 }
 
-/** The call without what asks for a stream, which no batch takes. */
+/** The call without what asks for a stream, or a tier, which no batch takes. */
 export function asBatched(url: string, base: string, body: JsonObject): Pick<BatchCall, 'path' | 'body'> {
-  const { stream: _stream, stream_options: _options, ...rest } = body
+  const { stream: _stream, stream_options: _options, service_tier: _tier, ...rest } = body
   const path = new URL(url).pathname.slice(new URL(base).pathname.replace(/\/$/, '').length)
   return { path: path.replace(/:streamGenerateContent$/, ':generateContent'), body: rest }
 }

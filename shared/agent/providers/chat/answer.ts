@@ -10,6 +10,7 @@ import {
   unreadableAnswer,
 } from '../failures/failures.ts'
 import { endingOf } from '../finish-reasons.ts'
+import { countedIn } from '../flex.ts'
 import type { Failure, ModelPart } from '../port.ts'
 import { type Choice, type Chunk, contentPieces, type Delta, isOptionalText, isPresent, parseChunk } from './chunk.ts'
 import { NAMESPACE } from './conversation.ts'
@@ -52,6 +53,7 @@ export class ChatAnswer {
   #isRefused = false
   #finishReason: string | undefined
   #usage: ChatUsage | undefined
+  #tier: unknown
 
   constructor(source: AnswerSource) {
     this.#source = source
@@ -131,8 +133,9 @@ export class ChatAnswer {
   }
 
   /** Returns false when the chunk is malformed. */
-  #applyChunk({ usage, choices: [choice] }: Chunk): boolean {
+  #applyChunk({ usage, service_tier: tier, choices: [choice] }: Chunk): boolean {
     if (usage) this.#usage = usage
+    if (isPresent(tier)) this.#tier = tier
     if (!choice) return true
     const { delta = choice.message, finish_reason: reason } = choice
     if (choice.usage) this.#usage = choice.usage
@@ -224,7 +227,12 @@ export class ChatAnswer {
     this.isOver = true
     const { all: reasoning_details } = this.#details
     if (reasoning_details.length > 0) this.#endThinking({ reasoning_details })
-    this.#parts.push(...calls, { type: 'finish', reason, usage: toUsage(this.#usage) })
+    const usage = toUsage(this.#usage)
+    this.#parts.push(...calls, {
+      type: 'finish',
+      reason,
+      usage: call.type === 'openai' ? countedIn(this.#tier, usage) : usage,
+    })
   }
 
   /** Some servers send `stop` although the answer has tool calls, and `tool_calls` although it has none. */

@@ -6,6 +6,8 @@ export type Chunk = {
   error?: unknown
   choices: Choice[]
   usage?: ChatUsage | null
+  /** OpenAI's name of the tier in which the answer was made. */
+  service_tier?: unknown
 }
 
 export type Choice = {

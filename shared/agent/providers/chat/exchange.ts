@@ -32,7 +32,13 @@ export class ChatExchange {
   async read(): Promise<Uint8Array | Failure | undefined> {
     const { call } = this.#request
     try {
-      return await (this.#bytes ? this.#readChunk(this.#bytes) : this.#send())
+      const bytes = this.#bytes ?? (await this.#send())
+      if (!('next' in bytes)) return bytes
+      this.#watch.beginRead()
+      const { done, value } = await bytes.next()
+      if (done) return undefined
+      if (value.length > LARGE_BYTES) await eventLoop.enter() // To parse it takes a millisecond.
+      return this.#watch.accept(value, true) ? value : this.#breachFailure()
     } catch (error) {
       return this.#breachFailure() ?? classifyFailure(error, call) ?? connectionFailure('', call)
     }
@@ -60,7 +66,7 @@ export class ChatExchange {
     void this.#readToEnd(this.#bytes)
   }
 
-  async #send(): Promise<Uint8Array | Failure | undefined> {
+  async #send(): Promise<AsyncIterator<Uint8Array> | Failure> {
     const { endpoint, body, onTold } = this.#request
     const { signal } = this.#watch
     const response = await endpoint.send(endpoint.url, { method: 'POST', headers: endpoint.headers, body, signal })
@@ -69,15 +75,7 @@ export class ChatExchange {
     onTold?.(toldLimits((name) => response.headers[name]))
     if (isWebPage(response)) this.#watch.end('web_page')
     this.#bytes = bytes
-    return this.#breachFailure() ?? this.#readChunk(bytes)
-  }
-
-  async #readChunk(bytes: AsyncIterator<Uint8Array>): Promise<Uint8Array | Failure | undefined> {
-    this.#watch.beginRead()
-    const { done, value } = await bytes.next()
-    if (done) return undefined
-    if (value.length > LARGE_BYTES) await eventLoop.enter() // To parse it takes a millisecond.
-    return this.#watch.accept(value, true) ? value : this.#breachFailure()
+    return this.#breachFailure() ?? bytes
   }
 
   async #readError({ status, headers }: SendResponse, bytes: AsyncIterator<Uint8Array>): Promise<Failure> {

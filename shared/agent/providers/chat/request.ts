@@ -5,6 +5,7 @@ import { hasAttachments, withoutAttachments } from '../attachments.ts'
 import { apiBase, endpointOf } from '../base-url.ts'
 import { promptCacheKey } from '../cache-key.ts'
 import { chosenOptions } from '../choices.ts'
+import { FLEX, wantsFlex } from '../flex.ts'
 import type { ModelChoices, ModelRequest, StructuredOutput } from '../port.ts'
 import { isStrictSchema } from '../strict-schema.ts'
 import type { LeftOut, OptionalPart } from '../unsupported-options.ts'
@@ -81,6 +82,7 @@ function optionalFields(request: ModelRequest, target: Target): Partial<Record<O
     ...(stop.length > 0 && { stop }),
     ...(type === 'ollama' && options.context_window !== undefined && { options: { num_ctx: options.context_window } }),
     ...(type === 'openai' && { prompt_cache_key: promptCacheKey(request) }),
+    ...(type === 'openai' && wantsFlex(request, options) && { service_tier: FLEX }),
     stream_options: { include_usage: true },
   }
   const names = Object.keys(fields) as OptionalPart[]

@@ -28,9 +28,7 @@ export class TextTemplate {
   textOf(data: string): string | undefined {
     const [from, to] = [this.#head.length, data.length - this.#tail.length]
     // Not `startsWith`: it costs ten times as much for a slice of a longer text, which `data` is.
-    if (from === 0 || to <= from || data.slice(0, from) !== this.#head || data.slice(to) !== this.#tail) {
-      return undefined
-    }
+    if (from === 0 || data.slice(0, from) !== this.#head || data.slice(to) !== this.#tail) return undefined
     const text = parseJson(data.slice(from, to))
     if (typeof text !== 'string') return undefined
     this.#attempts = 0

@@ -19,7 +19,7 @@ export class ToolCalls {
   readonly #origin: string
   readonly #calls: Call[] = []
   /** The latest call of each index: some servers give all calls the same index. */
-  readonly #byIndex = new Map<number, Call>()
+  readonly #byIndex = new Map<number | undefined, Call>()
   readonly #byId = new Map<string, Call>()
 
   /** `origin` is the server's host: the only one that gets its signatures back. */
@@ -42,13 +42,15 @@ export class ToolCalls {
     const id = nonBlank(piece.id)
     const name = nonBlank(piece.function?.name)
     const input = inputOf(piece)
-    const open = index === undefined ? (this.#byId.get(id) ?? this.#lastFor(id, name)) : this.#byIndex.get(index)
+    // A piece without index and id continues the last call.
+    const latest = id === '' ? this.#calls.at(-1) : this.#byId.get(id)
+    const open = index === undefined ? latest : this.#byIndex.get(index)
     const call = open && continues(open, { id, name, input }) ? open : this.#start(index)
     call.id ||= id
     call.toolName ||= name
     call.input.add(input)
     call.signature ??= nonBlank(piece.extra_content?.google?.thought_signature) || undefined
-    if (id !== '') this.#byId.set(id, call)
+    this.#byId.set(id, call)
   }
 
   /** Returns the calls in order; `undefined` when one of them names no tool. */
@@ -68,15 +70,10 @@ export class ToolCalls {
     return mergeEqual(this.#calls.map((call) => ({ ...call, input: call.input.text })))
   }
 
-  /** A piece without index, id and name continues the last call. */
-  #lastFor(id: string, name: string): Call | undefined {
-    return id === '' && name === '' ? this.#calls.at(-1) : undefined
-  }
-
   #start(index: number | undefined): Call {
     const call = { index, id: '', toolName: '', input: new CallInput(), signature: undefined }
     this.#calls.push(call)
-    if (index !== undefined) this.#byIndex.set(index, call)
+    this.#byIndex.set(index, call)
     return call
   }
 }

@@ -45,20 +45,18 @@ export class ChatTurn extends PullIterator<readonly ModelPart[]> {
 
   /** Reads until there are parts, or to the end. */
   protected override async pull(): Promise<readonly ModelPart[] | undefined> {
-    const { signal } = this.#input
+    const { signal, configFailure } = this.#input
     while (!this.#answer.isOver && !signal.aborted) {
-      const parts = await this.#readParts()
+      if (configFailure) return this.#answer.fail(configFailure)
+      const exchange = (this.#exchange ??= this.#startExchange())
+      const parts = this.#partsOf(await exchange.read(), exchange)
       if (parts.length > 0 && !signal.aborted) return parts
     }
     return undefined
   }
 
-  /** Returns the parts of the next bytes, of which there may be none. */
-  async #readParts(): Promise<readonly ModelPart[]> {
-    const { configFailure } = this.#input
-    if (configFailure) return this.#answer.fail(configFailure)
-    const exchange = (this.#exchange ??= this.#startExchange())
-    const result = await exchange.read()
+  /** Returns the parts of what was read, of which there may be none. */
+  #partsOf(result: Uint8Array | Failure | undefined, exchange: ChatExchange): readonly ModelPart[] {
     if (result === undefined) return this.#answer.end()
     if (!(result instanceof Uint8Array)) {
       if (this.#answer.isFinished) return this.#answer.end() // An error of the connection no longer matters.

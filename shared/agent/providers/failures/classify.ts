@@ -1,5 +1,6 @@
 import { AppError, hasKind } from '../../../kernel/errors.ts'
 import { quoted, truncate } from '../../../kernel/text.ts'
+import { NO_FLEX } from '../flex.ts'
 import type { Failure } from '../port.ts'
 import { type ErrorDetails, readErrorDetails } from './error-details.ts'
 import { excerpt } from './excerpt.ts'
@@ -104,9 +105,16 @@ const streamError = ({ type }: FailedCall) =>
 
 function failureForStatus(
   status: number,
-  { providerMessage, retryAfterMs, told, url }: ErrorDetails,
+  { providerCodes, providerMessage, retryAfterMs, told, url }: ErrorDetails,
   call: FailedCall,
 ): Failure {
+  if (status === 429 && providerCodes.includes(NO_FLEX))
+    return failure(
+      'provider_unavailable',
+      NO_FLEX,
+      `${call.type} has no room in its flex tier${http(status)}`,
+      RETRYABLE,
+    )
   const fields = retryAfterMs === undefined ? RETRYABLE : { ...RETRYABLE, retryAfterMs }
   if (status === 429) {
     const message = `${call.type} limits the rate of requests${http(status)}: wait, or raise the limit there`

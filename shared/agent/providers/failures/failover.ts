@@ -34,15 +34,20 @@ export type ModelCall = {
  * of an answer has been yielded, after a `provider_failover` warning. The last part is the `finish` or `failure` of the model
  * that was called last. Aborting ends the iteration without one.
  */
-export const callModel = (call: ModelCall): AsyncIterableIterator<Batched<CallPart>> =>
-  streamAnswer(startWithFallback(call))
+export const callModel = (call: ModelCall): AsyncIterableIterator<Batched<CallPart>> => streamAnswer(startCall(call))
 
-async function* startWithFallback({ primary, fallback, hedge, retry, ...given }: ModelCall): PendingAnswer {
-  const policy = { ...RETRY_POLICY, ...retry }
+function startCall({ primary, fallback, hedge = false, retry, ...given }: ModelCall): PendingAnswer {
+  const policy = retry ? { ...RETRY_POLICY, ...retry } : RETRY_POLICY
   const call: Start = { ...given, policy, route: primary, hasFallback: fallback !== undefined }
+  const isHedged = hedge && primary.caller?.priority === 'interactive'
+  return fallback || isHedged ? startWithFallback(call, fallback, isHedged) : start(call)
+}
+
+async function* startWithFallback(call: Start, fallback: ModelRoute | undefined, mayHedge: boolean): PendingAnswer {
+  const { route: primary, policy } = call
   const now = policy.now()
   const isSkipped = fallback && !healthOf(fallback).rests(now) && (await healthOf(primary).isPassedOver(now))
-  if (!isSkipped && hedge && primary.caller?.priority === 'interactive') {
+  if (!isSkipped && mayHedge) {
     const { answer, problem, isHedged } = yield* startHedged(hedgedCall(call, fallback))
     if (!fallback || isHedged) return withCause(answer, problem)
     return yield* startFallback(answer, fallback, call)
@@ -88,29 +93,31 @@ function hedgedCall(call: Start, fallback: ModelRoute | undefined): HedgedCall {
 
 type Start = RoutedCall & Pick<ModelCall, 'readFile'>
 
-async function* start(call: Start): PendingAnswer {
-  const answer = yield* startShown(call)
-  noteOutcome(call.route, answer, call.policy)
-  return answer
-}
+/** Most calls have no files. A generator for each of these steps would add five promises to every call. */
+const start = (call: Start): PendingAnswer =>
+  call.readFile && hasFiles(call.request.messages)
+    ? startShown(call, call.readFile)
+    : startWithRetry({ ...call, onAnswer: (answer) => noteOutcome(call, answer) })
 
 /** What a model takes of files is its own, so they are shown to each of them anew. */
-async function* startShown({ readFile, ...call }: Start): PendingAnswer {
+async function* startShown(call: Start, readFile: ReadFile): PendingAnswer {
   const { route, request } = call
-  if (!readFile || !hasFiles(request.messages)) return yield* startWithRetry(call)
   const shown = await showFiles(request.messages, route, readFile)
-  if ('failure' in shown) return failed(shown.failure)
-  const answer = yield* startWithRetry({ ...call, request: { ...request, messages: shown.messages } })
+  if ('failure' in shown) return noteOutcome(call, failed(shown.failure))
+  const { messages } = shown
+  const answer = yield* startWithRetry({ ...call, request: { ...request, messages } })
   const problem = answer && failureOf(answer)
-  if (!answer || !problem) return answer
-  return { ...answer, first: { type: 'failure', failure: fileRefusal(problem, shown.messages, route) } }
+  if (!answer || !problem) return answer && noteOutcome(call, answer)
+  return noteOutcome(call, { ...answer, first: { type: 'failure', failure: fileRefusal(problem, messages, route) } })
 }
 
-/** A rejected request says nothing about the model, and neither do an aborted call and one that had no turn. */
-function noteOutcome(route: ModelRoute, answer: StartedAnswer | undefined, { now }: RetryPolicy): void {
-  const problem = answer && failureOf(answer)
-  if (!answer || problem?.code === 'unsupported_attachment' || problem?.reason === 'no_turn') return
-  if (!problem || problem.isFailover) healthOf(route).note(problem ? 'failed' : 'answered', now())
+/** Returns the answer. A rejected request says nothing about the model, and neither do an aborted call and one that had no turn. */
+function noteOutcome({ route, policy }: Start, answer: StartedAnswer): StartedAnswer {
+  const problem = failureOf(answer)
+  const saysNothing = problem?.code === 'unsupported_attachment' || problem?.reason === 'no_turn'
+  const counts = !saysNothing && (!problem || problem.isFailover)
+  if (counts) healthOf(route).note(problem ? 'failed' : 'answered', policy.now())
+  return answer
 }
 
 /** The answer of a provider that is not called. */

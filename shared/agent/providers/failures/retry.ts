@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Batched, eachOf } from '../../../kernel/async/batch.ts'
 import type { WarningEvent } from '../../../kernel/events.ts'
+import { leavesFlex } from '../flex.ts'
 import type { Failure, ModelPart, ModelRequest, ModelRoute } from '../port.ts'
 import { tracedAnswer } from './traced-answer.ts'
 
@@ -35,6 +36,8 @@ export type RoutedCall = {
   policy: RetryPolicy
   /** Another route takes over when this one fails. */
   hasFallback: boolean
+  /** Called with the answer that is returned. */
+  onAnswer?(answer: StartedAnswer): void
 }
 
 /**
@@ -62,24 +65,39 @@ export type PendingAnswer = AsyncGenerator<CallNotice, StartedAnswer | undefined
  * Calls a model, and calls it again after a retryable failure, as long as no part of an answer has been yielded (D5.5). Each
  * retry is announced by a `transport_retrying` warning (D4.9). Aborting ends the wait before a retry at once.
  */
-export async function* startWithRetry({ route, request, signal, policy, hasFallback }: RoutedCall): PendingAnswer {
+export async function* startWithRetry(call: RoutedCall): PendingAnswer {
+  const { route, request, signal, policy, hasFallback } = call
   let timeouts = 0
   const { model, caller } = route
-  const asked = { ...request, model, caller, ...(hasFallback && { maxWaitMs: policy.maxRetryAfterMs }) }
+  let asked: ModelRequest = { ...request, model, caller, ...(hasFallback && { maxWaitMs: policy.maxRetryAfterMs }) }
   for (let attempt = 1; ; attempt++) {
     const rest = tracedAnswer(route, () => route.provider.stream(asked, signal))
     const { done, value: first } = await rest.next()
     if (done) return undefined
-    const failure = failureOf({ first, rest })
-    if (!failure?.isRetryable || attempt >= policy.maxRequests) return { first, rest }
-    if (failure.code === 'timeout' && ++timeouts >= policy.maxTimeouts) return { first, rest }
-    if (hasFallback && (failure.retryAfterMs ?? 0) > policy.maxRetryAfterMs) return { first, rest }
+    const answer = { first, rest }
+    const failure = failureOf(answer)
+    if (failure?.code === 'timeout') timeouts++
+    if (!failure || !mayRetry(call, failure, { attempt, timeouts })) {
+      call.onAnswer?.(answer)
+      return answer
+    }
 
     await rest.return?.()
+    if (leavesFlex(failure)) asked = { ...asked, isUrgent: true }
     const delayMs = retryDelayMs(attempt, failure, policy)
     yield retryWarning(attempt, failure, delayMs)
     if (!(await sleepUnlessAborted(delayMs, signal))) return undefined
   }
+}
+
+function mayRetry(
+  { policy, hasFallback }: RoutedCall,
+  { code, isRetryable, retryAfterMs = 0 }: Failure,
+  { attempt, timeouts }: { attempt: number; timeouts: number },
+): boolean {
+  if (!isRetryable || attempt >= policy.maxRequests) return false
+  if (code === 'timeout' && timeouts >= policy.maxTimeouts) return false
+  return !(hasFallback && retryAfterMs > policy.maxRetryAfterMs)
 }
 
 /** Exponential backoff with jitter, so that many runs do not retry at the same time; at least the provider's Retry-After. */

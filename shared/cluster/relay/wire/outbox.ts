@@ -17,7 +17,7 @@ export type OutboxOptions = {
 
 const MAX_MESSAGE_BYTES = 256 * 1024
 /** How long a record that can wait is kept for the next message. */
-const WAIT_MS = 10
+const WAIT_MS = 50
 
 /**
  * Sends everything that one process has for another. One message is in flight at a time; records that come meanwhile are sent
@@ -67,7 +67,7 @@ export class Outbox {
     this.#scheduleFlush()
   }
 
-  /** Queues a record that goes with the next message, at the latest after 10 ms. */
+  /** Queues a record that goes with the next message, at the latest after 50 ms. */
   sendLater(each: WireRecord): void {
     this.#records.push(each)
     if (!this.#waiting) this.#waiting = setTimeout(() => this.#flush(), WAIT_MS).unref()

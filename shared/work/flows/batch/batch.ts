@@ -104,6 +104,9 @@ export const markOf = ({ batch_id, chunk, wave }: Wave): string => `${batch_id}-
 /** The id of the job that runs a chunk. */
 export const chunkJobId = (batchId: string, chunk: number): string => `${batchId}-${chunk}`
 
+/** Of the other jobs of this kind each is a flow that has time until its deadline. */
+export const isChunkJob = (jobId: string): boolean => jobId.startsWith('batch_')
+
 export function chunkOfJob(jobId: string): { batchId: string; chunk: number } {
   const at = jobId.lastIndexOf('-')
   return { batchId: jobId.slice(0, at), chunk: Number(jobId.slice(at + 1)) }

@@ -245,9 +245,9 @@ const NO_RECORD: Result['error'] = {
 
 const shownError = ({ type, message }: FlowFailure) => ({ type, message }) as NonNullable<Result['error']>
 
-/** An execution is rehearsed to find its calls, so its tools would be called more than once; a wave goes to one instance. */
-const maySendInBatches = ({ tools, sub_agents: agents }: FlowDefinition): boolean =>
-  tools.length === 0 && agents.every((each) => each.tools.length === 0 && each.provider_instance === undefined)
+/** A wave goes to one instance. Whether its tools allow it, the executor finds out. */
+const maySendInBatches = ({ sub_agents: agents }: FlowDefinition): boolean =>
+  agents.every((each) => each.provider_instance === undefined)
 
 /** An item without a name of its own has its number for one. */
 function assertDistinct(items: readonly BatchItem[]): void {

@@ -42,7 +42,7 @@ export const BATCH_WAVES: CollectionSpec = {
   expiresBy: 'expires_ms',
 }
 
-/** What a vendor has answered to a call; `answer` is JSON. */
+/** What a vendor has answered to a call, and what a tool has; `answer` is JSON. */
 export const BATCH_ANSWERS: CollectionSpec = {
   name: 'flow_batch_answers',
   key: ['batch_id', 'chunk', 'call'],
@@ -188,6 +188,16 @@ export class BatchStore {
     await this.#answers.insertMissing(docs)
   }
 
+  /** Keeps one. Returns `false` when it was there. */
+  addAnswer(
+    tenant: TenantId,
+    { batch_id, chunk }: ChunkKey,
+    { call, answer, expires_at }: NewAnswer,
+  ): Promise<boolean> {
+    const doc = { batch_id, chunk, call, answer: JSON.stringify(answer), expires_ms: Date.parse(expires_at) }
+    return this.#answers.insert(tenant, doc)
+  }
+
   /** By the id of the call. */
   async answers(tenant: TenantId, { batch_id, chunk }: ChunkKey): Promise<Map<string, BatchAnswer>> {
     const answers = new Map<string, BatchAnswer>()
@@ -257,6 +267,7 @@ export class BatchStore {
 }
 
 type ChunkKey = Pick<Chunk, 'batch_id' | 'chunk'>
+type NewAnswer = Pick<Batch, 'expires_at'> & { call: string; answer: BatchAnswer }
 
 function toWave(doc: JsonObject): Wave {
   const { expires_ms: _expires, ...wave } = doc

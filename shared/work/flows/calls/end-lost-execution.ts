@@ -3,7 +3,7 @@ import { createCache } from '../../../kernel/cache.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import type { JobQueue } from '../../queue/port.ts'
 import type { Dispatch, Dispatches } from '../port.ts'
-import { endBy, isEnded, type LossEvent } from '../transitions.ts'
+import { endBy, isEnded, isUnhurried, jobOf, type LossEvent } from '../transitions.ts'
 
 export type SettleDeps = {
   dispatches: Pick<Dispatches, 'get' | 'end'>
@@ -38,12 +38,13 @@ export async function settle(
   const result = event && endBy(dispatch, event)
   if (!result) {
     const mayBeLost = executor === null ? deps.knownMs > REQUEUE_MS : event !== undefined
-    if (mayBeLost) await requeue(tenant, traceId, deps)
+    const isAwaited = !isUnhurried(dispatch) // The sweep looks after the others.
+    if (mayBeLost && isAwaited) await queue.add(jobOf(tenant, dispatch)).catch(() => {}) // It is tried again at the next look.
     return 'running'
   }
   const ended = await dispatches.end(tenant, traceId, { executor, result })
   if (!ended) return settle(tenant, traceId, deps) // Another process was faster.
-  if (executor === null) await queue.remove({ kind: 'flow', tenant, id: traceId }).catch(() => {}) // An executor that takes it all the same finds it ended.
+  if (executor === null) await queue.remove(jobOf(tenant, dispatch)).catch(() => {}) // An executor that takes it all the same finds it ended.
   return ended
 }
 
@@ -54,10 +55,6 @@ async function lossOf(
 ): Promise<LossEvent | undefined> {
   if (executor === null) return { type: 'waited', ms: knownMs }
   return (await executors.isAlive(executor)) ? undefined : { type: 'executor_died', executor, ms: lostMs(executor) }
-}
-
-async function requeue(tenant: TenantId, traceId: string, { queue }: SettleDeps): Promise<void> {
-  await queue.add({ kind: 'flow', tenant, id: traceId }).catch(() => {}) // It is tried again at the next look.
 }
 
 /** With more executions than this, some are taken for younger than they are. */

@@ -3,7 +3,7 @@ import type { QueuedRunSource } from '../../../cluster/following/queue-places.ts
 import { traceIdOf } from '../../../kernel/ids.ts'
 import type { JobQueue } from '../../queue/port.ts'
 import type { Dispatch, DispatchStore } from '../port.ts'
-import { endBy, mayBeginAgain } from '../transitions.ts'
+import { endBy, jobOf, mayBeginAgain } from '../transitions.ts'
 
 type Deps = { dispatches: Pick<DispatchStore, 'get' | 'takeCreated' | 'end'>; queue: Pick<JobQueue, 'remove'> }
 
@@ -24,15 +24,15 @@ export function createFlowRuns({ dispatches, queue }: Deps): QueuedRunSource {
       const result = dispatch && endBy(dispatch, { type: 'cancelled', executor })
       if (!result || !(await dispatches.end(tenant, id, { executor, result }))) return false
       if (lost !== undefined) return true // The executor that gets its job next announces the end.
-      await queue.remove({ kind: 'flow', tenant, id }).catch(() => {}) // An executor that takes it all the same finds it ended.
+      await queue.remove(jobOf(tenant, dispatch)).catch(() => {}) // An executor that takes it all the same finds it ended.
       return true
     },
   }
 }
 
 function stateOf(dispatch: Dispatch): SourceState {
-  const { status, executor: epoch, error, started_at } = dispatch
-  if (status === 'queued') return { state: 'waiting', started_at }
+  const { status, executor: epoch, error, started_at, deadline_at } = dispatch
+  if (status === 'queued') return { state: 'waiting', started_at, ...(deadline_at !== undefined && { deadline_at }) }
   if (epoch !== null && status === 'running')
     return { state: 'at', epoch, ...(mayBeginAgain(dispatch) && { mayMove: { started_at } }) }
   const isCancelled = error?.code === 'cancelled'

@@ -1,11 +1,14 @@
 import type { KnownExecutors } from '../../../cluster/members/executors.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
-import type { DispatchStore } from '../port.ts'
+import type { JobQueue } from '../../queue/port.ts'
+import type { Dispatch, DispatchStore } from '../port.ts'
+import { jobOf } from '../transitions.ts'
 import { settle } from './end-lost-execution.ts'
 
 export type OrphanSweepDeps = {
   executors: Pick<KnownExecutors, 'isAlive'>
   dispatches: Pick<DispatchStore, 'list' | 'get' | 'end'>
+  queue: Pick<JobQueue, 'add' | 'missing'>
   /** Every tenant that can have run a flow, in pages in a fixed order; empty after the last. */
   tenants(after: TenantId | undefined): Promise<TenantId[]>
   /** How long this process has known an execution, or that one is lost (`createAges`). */
@@ -20,7 +23,7 @@ const NO_QUEUE = { add: async () => {}, remove: async () => {} }
 
 /**
  * Ends the executions whose jobs are lost and whose clients have left, so that none stays queued or running: a waiting client's
- * gateway and the job of an execution end it otherwise. Returns how many it has ended. Throws `unavailable`.
+ * gateway and the job of an execution end it otherwise. Those that have time until a deadline are queued again. Returns how many it has ended. Throws `unavailable`.
  */
 export async function sweepOrphans(deps: OrphanSweepDeps): Promise<number> {
   let ended = 0
@@ -47,9 +50,27 @@ async function sweepTenant(tenant: TenantId, deps: OrphanSweepDeps): Promise<num
         )
         const settled = await Promise.all(settling)
         ended += settled.filter((each) => typeof each === 'object').length
+        await queueLost(tenant, page.dispatches, deps)
         cursor = page.next_cursor ?? undefined
       } while (cursor !== undefined)
     }
   }
   return ended
+}
+
+/** A job that waits for so long has been added, or was lost. */
+const ADDED_MS = 10_000
+
+/** Queues those that have time until their deadline and whose jobs are lost. */
+async function queueLost(
+  tenant: TenantId,
+  open: readonly Dispatch[],
+  { queue, knownMs }: Pick<OrphanSweepDeps, 'queue' | 'knownMs'>,
+): Promise<void> {
+  const unhurried = open.filter(
+    ({ trace_id, deadline_at }) => deadline_at !== undefined && knownMs(trace_id) > ADDED_MS,
+  )
+  const jobs = new Map(unhurried.map((dispatch) => [dispatch.trace_id, jobOf(tenant, dispatch)]))
+  const missing = jobs.size > 0 ? await queue.missing('batch', [...jobs.keys()]) : []
+  await Promise.all(missing.flatMap((id) => jobs.get(id) ?? []).map((job) => queue.add(job)))
 }

@@ -15,7 +15,7 @@ import type { CompileFlow } from '../compile.ts'
 import { refusalOf } from '../execute/outcome.ts'
 import { inputFiles } from '../input-files.ts'
 import type { Dispatch, Dispatches } from '../port.ts'
-import { type Execution, endBy, isLost, newDispatch, notStarted, rejected } from '../transitions.ts'
+import { type Execution, endBy, isLost, jobOf, newDispatch, notStarted, rejected } from '../transitions.ts'
 import { RETRY_SECS, withTrace } from './answer.ts'
 import { checkInput, routesOf } from './choose-routes.ts'
 
@@ -114,9 +114,9 @@ export type CheckDeps = Pick<StartDeps, 'compile' | 'checkers' | 'files' | 'exec
 async function admit(execution: Execution, { tenant, config, requested, deps }: Asked): Promise<Dispatch> {
   const { primary, fallback } = await checkExecution(execution, { tenant, config, deps })
   const { request, left, onWait } = execution
-  const { priority, wait_secs: waitSecs } = request
+  const { priority, wait_secs: waitSecs, deadline_hours: hours } = request
   const start = { tenant, runId: runIdOf(requested.trace_id), priority, waitSecs }
-  const wait = await deps.admission.admit(start)
+  const wait = hours === undefined ? await deps.admission.admit(start) : undefined // It waits at its executor.
   if (wait) onWait?.({ traceId: requested.trace_id, wait })
   if (wait && (await turnOf(wait, left)) === 'late') throw noRoom(wait.retryAfterSecs)
   if (wait && left?.aborted) {
@@ -133,6 +133,10 @@ export async function checkExecution(
   { tenant, config, deps }: Pick<Asked, 'tenant' | 'config'> & { deps: CheckDeps },
 ) {
   const { compile, checkers, executors } = deps
+  if (request.deadline_hours !== undefined && request.wait_secs !== undefined)
+    throw invalidRequest('a flow with deadline_hours waits for its place until then: leave wait_secs out', {
+      param: '/wait_secs',
+    })
   const compiled = await compile(tenant, flow.definition, { wasPublished: true })
   if ('problems' in compiled) {
     const [{ path, message }] = compiled.problems
@@ -157,10 +161,7 @@ async function enqueue(
   const { trace_id: traceId } = dispatch
   const reader = broker?.expectRun?.(tenant, runIdOf(traceId))
   try {
-    await queue.add(
-      { kind: 'flow', tenant, id: traceId, ...(reader && { reader: { ...reader, readsEnd } }) },
-      { isNew: true },
-    )
+    await queue.add({ ...jobOf(tenant, dispatch), ...(reader && { reader: { ...reader, readsEnd } }) }, { isNew: true })
   } catch (cause) {
     const failure = toAppError(cause)
     const result = endBy(dispatch, { type: 'not_queued', failure: refusalOf(failure) })

@@ -4,6 +4,8 @@ import type { Tools } from '../../../agent/engine/resources.ts'
 import type { ItemAnswers } from '../../../agent/providers/batch/answered-calls.ts'
 import type { Caller, ModelProvider, PriceOf, WindowOf } from '../../../agent/providers/port.ts'
 import type { ReadFile } from '../../../agent/providers/shown-files.ts'
+import type { ToolBox } from '../../../agent/tools/port.ts'
+import type { RecordedCalls } from '../../../agent/tools/recorded-calls.ts'
 import { onlyNamed } from '../../../agent/tools/unattended.ts'
 import type { AttachedFile } from '../../../kernel/attachment.ts'
 import { AppError, toAppError } from '../../../kernel/errors.ts'
@@ -34,6 +36,8 @@ export type FlowExecution = {
   caller?: Caller
   /** What a vendor's batches have answered to its calls. */
   answers?: ItemAnswers
+  /** What its tools have answered, and where that is kept. */
+  calls?: RecordedCalls
   /** Resolves when a tool may change something. Left out: a tool need not be recorded. */
   beforeAction?: (() => Promise<void>) | undefined
 }
@@ -58,7 +62,7 @@ export type FlowResources = {
   now(): number
   /** Called for an error that is a bug; the outcome is `internal_error` then. */
   onBug(cause: unknown): void
-  /** The limit of the whole execution; 30 minutes. */
+  /** The limit of the whole execution; 30 minutes unless given. */
   limitMs?: number
 }
 
@@ -73,7 +77,7 @@ export const runAgents = (call: FlowExecution, context: Context): Promise<AgentR
     await context.log.add(startedEvent(call, context.log.at))
     const deps = await depsOf(call, context)
     const values = { input: call.input, sub_outputs: {}, memory: call.memory }
-    const subAgents = definition.sub_agents.map((own) => subAgentOf(own, call.templates, { values, context }))
+    const subAgents = definition.sub_agents.map((own) => subAgentOf(own, call, { values, context }))
     const sub = await runSubAgents(subAgents, deps, context)
     if ('failure' in sub) return { kind: 'failed', ...sub }
     return runAgent(mainAgentOf(call, { values: { ...values, sub_outputs: sub.outputs }, context }), deps)
@@ -138,9 +142,9 @@ async function depsOf(
 
 type Setting = { values: TemplateValues; context: Context }
 
-function subAgentOf(own: SubAgentDefinition, templates: FlowTemplates, { values, context }: Setting): Agent {
+function subAgentOf(own: SubAgentDefinition, call: FlowExecution, { values, context }: Setting): Agent {
   const { tools } = context.resources
-  const { system, user } = subAgentPrompts(own, templates, values)
+  const { system, user } = subAgentPrompts(own, call.templates, values)
   return {
     name: own.name,
     system,
@@ -149,13 +153,21 @@ function subAgentOf(own: SubAgentDefinition, templates: FlowTemplates, { values,
     own,
     tools: {
       ...tools,
-      toolBox: onlyNamed(tools.toolBox, own.tools),
+      toolBox: toolsOf(call, own, tools),
       workspace: () => join(tools.workspace(), 'sub_agents', own.name),
     },
   }
 }
 
-function mainAgentOf({ flow, templates }: FlowExecution, { values, context }: Setting): Agent {
+/** The tools that the flow names for an agent. */
+function toolsOf({ calls }: FlowExecution, { name, tools: names }: Named, { toolBox }: Tools): ToolBox {
+  return onlyNamed(calls?.of(name, toolBox) ?? toolBox, names)
+}
+
+type Named = Pick<SubAgentDefinition, 'name' | 'tools'>
+
+function mainAgentOf(call: FlowExecution, { values, context }: Setting): Agent {
+  const { flow, templates } = call
   const { tools } = context.resources
   const { name, definition } = flow
   const { system, user } = mainPrompts({ name, definition, templates }, values)
@@ -165,7 +177,7 @@ function mainAgentOf({ flow, templates }: FlowExecution, { values, context }: Se
     prompt: user,
     form: { name, schema: definition.output_schema },
     own: undefined,
-    tools: { ...tools, toolBox: onlyNamed(tools.toolBox, definition.tools) },
+    tools: { ...tools, toolBox: toolsOf(call, { name: MAIN_AGENT, tools: definition.tools }, tools) },
   }
 }
 

@@ -1,5 +1,6 @@
 import type { RunRequest, RunSummary } from '../../../cluster/commands/runs.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
+import { hoursAfter } from '../../../kernel/time.ts'
 import { titleOf } from '../../../reading/title.ts'
 import type { RunFigures } from '../run-figures.ts'
 import type { KeptRequest, RunAbout } from '../run-identity.ts'
@@ -21,6 +22,7 @@ export type RunFacts = {
   request_id?: string | undefined
   subject?: string | undefined
   title?: string | undefined
+  deadline_at?: string | undefined
 }
 
 export type EndedStatus = Extract<RunSummary['status'], 'done' | 'failed' | 'cancelled'>
@@ -37,10 +39,14 @@ export const aboutRequest = ({ customer_id, metadata, files: attachments, prompt
 type Begun = Pick<RunRequest, 'customer_id' | 'metadata' | 'files' | 'prompt'>
 
 /** The same of the process that records the run, with the request itself, to begin it again. What it had as a history of its own is not kept, so that it cannot be begun again. */
-export const aboutStart = (request: RunRequest): RunAbout => ({
+export const aboutStart = (request: RunRequest, acceptedAt: Date): RunAbout => ({
   ...aboutRequest(request),
+  deadline_at: deadlineOf(request, acceptedAt),
   request: request.messages === undefined ? keptRequest(request) : undefined,
 })
+
+const deadlineOf = ({ deadline_hours: hours }: RunRequest, acceptedAt: Date): string | undefined =>
+  hours === undefined ? undefined : hoursAfter(acceptedAt, hours)
 
 function keptRequest(request: RunRequest): KeptRequest {
   const fields = KEPT.flatMap((field) => (request[field] === undefined ? [] : [[field, request[field]] as const]))
@@ -67,6 +73,7 @@ export const describeRun = (facts: RunFacts, figures: RunFigures, end?: RunEnd):
     status: end?.status,
     started_at: facts.started_at,
     ended_at: end?.endedAt,
+    deadline_at: facts.deadline_at,
     event_count: end?.eventCount,
     code: figures.code,
     title: facts.title,

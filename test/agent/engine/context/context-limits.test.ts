@@ -45,9 +45,9 @@ function contextOf(messages: readonly Message[], window?: number, own: Partial<M
   return { context, conversation, spent, windows }
 }
 
-async function eventsOf(steps: AsyncGenerator<AgentEvent, unknown, undefined>): Promise<AgentEvent[]> {
+async function eventsOf(steps: AsyncGenerator<AgentEvent, unknown, undefined> | undefined): Promise<AgentEvent[]> {
   const events: AgentEvent[] = []
-  for await (const event of steps) events.push(event)
+  for await (const event of steps ?? []) events.push(event)
   return events
 }
 

@@ -3,6 +3,7 @@ import { oneByOne } from '../../../../shared/kernel/async/batch.ts'
 
 import { expect } from 'chai'
 import { createProvider } from '../../../../services/wiring/models/create-provider.ts'
+import { ChatAnswer } from '../../../../shared/agent/providers/chat/answer.ts'
 import type { Message, ModelPart, Send } from '../../../../shared/agent/providers/port.ts'
 import { ask, never, partsOf, request, textOf } from '../ai-sdk/setup.ts'
 
@@ -94,6 +95,7 @@ describe('a streamed chat completion', () => {
     ['choices that are no list', streamOf({ choices: {} }), 'bad_chunk'],
     ['a content that is no text', streamOf(chunk({ content: 5 })), 'bad_chunk'],
     ['calls that are no list', streamOf(chunk({ tool_calls: {} })), 'bad_chunk'],
+    ['a finish reason that is no text', streamOf(chunk({}, { finish_reason: 7 })), 'bad_chunk'],
     ['an error beside choices', streamOf({ ...say('x'), error: { code: 503, message: 'Busy.' } }), 'http_503'],
     ['an unknown reason behind nothing', streamOf(chunk({}, { finish_reason: 'Abort' })), 'abort'],
     ['a call without a name', streamOf(call({ index: 0, function: { arguments: '{}' } }), FINISH), 'bad_answer'],
@@ -101,6 +103,47 @@ describe('a streamed chat completion', () => {
   for (const [what, text, reason] of BROKEN) {
     it(`D4.8: fails with ${reason} for ${what}`, async () => expect(await reasonOf(text)).to.equal(reason))
   }
+
+  it('ends with the answer where the connection breaks behind the finish reason, and fails before it', async () => {
+    for (const [chunks, type] of [
+      [[say('ok'), FINISH], 'finish'],
+      [[say('ok')], 'failure'],
+    ] as const) {
+      const broken = (async function* () {
+        yield Buffer.from(streamOf(...chunks).replace('data: [DONE]\n\n', ''))
+        throw new Error('broken')
+      })()
+      expect((await ask(await provider(answering(broken)))).at(-1)).to.include({ type })
+    }
+  })
+
+  it('is whole without a finish reason where it is no stream, and an empty refusal is none', async () => {
+    const message = { content: 'ok', refusal: '' }
+    expect((await read(JSON.stringify({ choices: [{ message }] }))).at(-1)).to.include({ reason: 'end_turn' })
+    expect((await read(streamOf(chunk(message), FINISH))).at(-1)).to.include({ reason: 'end_turn' })
+  })
+
+  /** The types of the parts that one read gives. */
+  const typesOf = (framing: 'events' | 'lines', text: string) => {
+    const quirks = { origin: 'models.test', sendsReasoning: false, namesStops: false }
+    const failed = { type: 'ollama', model: 'm', apiKey: '', instance: undefined } as const
+    const answer = new ChatAnswer({ call: failed, quirks, framing, stopSequences: [], mayBeEmpty: false })
+    return answer.read(Buffer.from(text)).map(({ type }) => type)
+  }
+
+  it("ends at once with the last line of Ollama's own format, and what follows that is not read", () => {
+    const lines = '{"message":{"content":"ok"}}\n{"done":true}\n{"error":"late"}\n'
+    expect(typesOf('lines', lines)).to.deep.equal(['text_delta', 'text_end', 'finish'])
+  })
+
+  it('ends a thought as soon as a call begins, but no text, whose call may be in the midst of it', () => {
+    const framed = (...deltas: object[]) =>
+      streamOf(...deltas.map((delta) => chunk(delta))).replace('data: [DONE]\n\n', '')
+    const calls = { tool_calls: [{ index: 0, function: { name: 'Read', arguments: '{' } }] }
+    expect(typesOf('events', framed({ reasoning: 'hm' }, calls))).to.deep.equal(['thinking_delta', 'thinking_end'])
+    expect(typesOf('events', framed({ reasoning: 'hm' }, { tool_calls: [] }))).to.deep.equal(['thinking_delta'])
+    expect(typesOf('events', framed({ content: 'ok' }, calls))).to.deep.equal(['text_delta'])
+  })
 
   it('ends regularly with an `error` of null, and without `[DONE]`', async () => {
     const parts = await read(

@@ -1,6 +1,10 @@
 // Tests ollama-facts.ts: what a server tells of its models, over HTTP.
 
+import { Readable } from 'node:stream'
+import { mock } from 'node:test'
 import { expect } from 'chai'
+import { createOllamaFacts } from '../../../../shared/agent/providers/chat/ollama-facts.ts'
+import type { Send } from '../../../../shared/agent/providers/port.ts'
 import { probeModel } from '../../../../shared/agent/providers/probe.ts'
 import { type ModelServer, startModelServer } from '../../../support/model-server/model-server.ts'
 import { play, talk } from '../../engine/context/setup.ts'
@@ -70,6 +74,79 @@ describe("Ollama's context window", () => {
     const other = await connect('openai-compatible', server, {}, { context_window: 16_384 })
     await ask(other)
     expect(server.requests[1]?.body).not.to.have.property('options')
+  })
+})
+
+describe('the facts that an Ollama tells, and what it may answer in their place', () => {
+  type Asked = { method: string; path: string; body: string }
+  /** The facts of a server with these answers by their paths; a text is sent as it is. */
+  function factsOf(answers: Record<string, unknown>, status = 200) {
+    const asked: Asked[] = []
+    const send: Send = async (url, { method, body }) => {
+      const path = url.replace('http://models.test', '')
+      asked.push({ method, path, body: String(body) })
+      const answer = answers[path]
+      const text = typeof answer === 'string' ? answer : JSON.stringify(answer ?? {})
+      return { status, headers: {}, body: Readable.from([Buffer.from(text.slice(0, 9)), Buffer.from(text.slice(9))]) }
+    }
+    return { facts: createOllamaFacts({ chatUrl: 'http://models.test/api/chat', headers: {}, send }), asked }
+  }
+  const windowOf = async (answers: Record<string, unknown>, status?: number) =>
+    factsOf(answers, status).facts.askWindow('m', never())
+  const loaded = (context_length: unknown) => ({ '/api/ps': { models: [7, { name: 'm', context_length }] } })
+  const shown = (parameters: unknown) => ({ '/api/show': { parameters } })
+
+  it('D5.8: are windows of 256 tokens at least, and those of answers of another form are unknown', async () => {
+    const rows: [answers: Record<string, unknown>, tokens: number | undefined][] = [
+      [loaded(256), 256],
+      [loaded(255), undefined],
+      [loaded('8192'), undefined],
+      [{ '/api/ps': { models: {} }, ...shown('stop x\nnum_ctx   4096') }, 4_096],
+      [shown('min_num_ctx 4096'), undefined],
+      [shown(7), undefined],
+      [{ '/api/ps': 'oops', ...shown(null) }, undefined],
+      [{ '/api/ps': { ...loaded(8_192)['/api/ps'], more: 'x'.repeat(1024 * 1024) } }, undefined],
+    ]
+    for (const [answers, tokens] of rows)
+      expect(await windowOf(answers), JSON.stringify(answers).slice(0, 80)).to.equal(tokens)
+    expect(await windowOf(loaded(8_192), 404)).to.equal(undefined)
+  })
+
+  it('D5.8: are asked for as its API has them, and once for the models of a minute, of which 64 are remembered', async () => {
+    const { facts, asked } = factsOf({})
+    expect(facts.lastWindowOf('m')).to.equal(undefined)
+    await facts.askWindow('m', never())
+    expect(asked).to.deep.equal([
+      { method: 'GET', path: '/api/ps', body: '' },
+      { method: 'POST', path: '/api/show', body: '{"model":"m"}' },
+      { method: 'POST', path: '/api/generate', body: '{"model":"m","stream":false}' },
+      { method: 'GET', path: '/api/ps', body: '' },
+    ])
+    for (let n = 1; n < 64; n++) await facts.askWindow(`m${n}`, never())
+    const count = asked.length
+    await facts.askWindow('m', never())
+    expect(asked).to.have.length(count)
+    await facts.askWindow('one more', never())
+    await facts.askWindow('m', never())
+    expect(asked).to.have.length(count + 8)
+    const unknown = factsOf({ '/api/ps': {}, '/api/show': 'oops' })
+    await unknown.facts.askWindow('m', never())
+    expect(unknown.asked, 'a server without the question loads nothing').to.have.length(2)
+  })
+
+  it('are asked for anew after a minute', async () => {
+    let now = 1_000
+    mock.method(performance, 'now', () => now)
+    const { facts, asked } = factsOf(loaded(8_192))
+    for (now of [1_000, 60_999, 61_000]) await facts.askWindow('m', never())
+    mock.restoreAll()
+    expect(asked).to.have.length(2)
+  })
+
+  it('D8.4: are capabilities by their names', async () => {
+    const of = (capabilities: unknown) => factsOf({ '/api/show': { capabilities } }).facts.askCapabilities('m', never())
+    expect(await of(['tools', 7])).to.deep.equal(['tools'])
+    expect(await of('tools')).to.equal(undefined)
   })
 })
 

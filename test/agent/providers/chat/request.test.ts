@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { createChatBody } from '../../../../shared/agent/providers/chat/request.ts'
-import type { ModelRequest } from '../../../../shared/agent/providers/port.ts'
+import type { Message, ModelRequest } from '../../../../shared/agent/providers/port.ts'
 import { LeftOut } from '../../../../shared/agent/providers/unsupported-options.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
 import type { ModelOptions } from '../../../../shared/kernel/model-options.ts'
@@ -9,13 +9,18 @@ import { request } from '../ai-sdk/setup.ts'
 
 const TOOLS = [{ name: 'Read', description: 'Reads', inputSchema: { type: 'object', properties: {} } }]
 
-type Setup = { type?: ProviderType; options?: ModelOptions; namesStops?: boolean }
+type Setup = { type?: ProviderType; options?: ModelOptions; namesStops?: boolean; origin?: string }
 
 /** Builds bodies for one server, whose refusals are remembered from one body to the next. */
-function bodiesFor({ type = 'openai-compatible', options = {}, namesStops = false }: Setup = {}) {
+function bodiesFor({
+  type = 'openai-compatible',
+  options = {},
+  namesStops = false,
+  origin = 'models.test',
+}: Setup = {}) {
   const lines: string[] = []
   const leftOut = new LeftOut(type, (line) => lines.push(line))
-  const quirks = { origin: 'models.test', sendsReasoning: false, namesStops }
+  const quirks = { origin, sendsReasoning: false, namesStops }
   const toBody = createChatBody({ type, options, quirks, leftOut })
   const bodyOf = (fields: Partial<ModelRequest> = {}) =>
     JSON.parse(String(Buffer.from(toBody(request(fields)).json))) as JsonObject
@@ -24,7 +29,7 @@ function bodiesFor({ type = 'openai-compatible', options = {}, namesStops = fals
 
 describe("the body of a request in OpenAI's chat format", () => {
   it('has the system prompt first, asks for a stream with its usage, and has nothing that was not asked for', () => {
-    expect(bodiesFor().bodyOf({ system: 'be brief' })).to.deep.equal({
+    const whole = {
       model: 'test-model',
       stream_options: { include_usage: true },
       messages: [
@@ -32,10 +37,13 @@ describe("the body of a request in OpenAI's chat format", () => {
         { role: 'user', content: 'hi' },
       ],
       stream: true,
-    })
+    }
+    expect(bodiesFor().bodyOf({ system: 'be brief' })).to.deep.equal(whole)
+    expect(bodiesFor({ type: 'ollama' }).bodyOf({ system: 'be brief' })).to.deep.equal(whole)
+    expect(bodiesFor().bodyOf()['messages']).to.deep.equal([{ role: 'user', content: 'hi' }])
   })
 
-  it('has the configured options, and parallel calls only where there are tools', () => {
+  it('has the configured options, and what concerns tools only where there are tools', () => {
     const options = {
       max_output_tokens: 9,
       temperature: 0,
@@ -43,11 +51,14 @@ describe("the body of a request in OpenAI's chat format", () => {
       parallel_tool_calls: false,
     } as const
     const { bodyOf } = bodiesFor({ options })
-    expect(bodyOf()).to.include({ max_tokens: 9, temperature: 0, reasoning_effort: 'low' })
-    expect(bodyOf()).to.not.have.any.keys('parallel_tool_calls', 'tools')
-    expect(bodyOf({ tools: TOOLS }))
-      .to.include({ parallel_tool_calls: false })
+    const choices = { toolChoice: { name: 'Read' } }
+    expect(bodyOf({ choices })).to.include({ max_tokens: 9, temperature: 0, reasoning_effort: 'low' })
+    expect(bodyOf({ choices })).to.not.have.any.keys('parallel_tool_calls', 'tools', 'tool_choice')
+    const named = { type: 'function', function: { name: 'Read' } }
+    expect(bodyOf({ choices, tools: TOOLS }))
+      .to.deep.include({ parallel_tool_calls: false, tool_choice: named })
       .and.have.property('tools')
+    expect(bodyOf({ choices: { toolChoice: 'none' }, tools: TOOLS })).to.include({ tool_choice: 'none' })
   })
 
   it('names the output limit as the server takes it, and the other way once one name was refused', () => {
@@ -70,25 +81,40 @@ describe("the body of a request in OpenAI's chat format", () => {
   it("leaves a temperature out for OpenAI's reasoning models, and says so once", () => {
     const { bodyOf, lines } = bodiesFor({ type: 'openai', options: { temperature: 1 } })
     for (const model of ['gpt-5.1', 'gpt-5.1', 'gpt-4o']) bodyOf({ model })
-    expect(bodyOf({ model: 'gpt-5.1' })).to.not.have.property('temperature')
-    expect(bodyOf({ model: 'gpt-4o' })).to.include({ temperature: 1 })
+    bodiesFor({ type: 'openai' }).bodyOf({ model: 'gpt-5.1' })
     expect(lines).to.deep.equal(['openai does not take temperature for gpt-5.1: it is left out'])
   })
 
+  const warm: Setup = { options: { temperature: 1 } }
+  const stops = { stopSequences: ['a'] }
+  const BY_MODEL: [field: string, setup: Setup, asked: Partial<ModelRequest>, has: string[], lacks: string[]][] = [
+    ['temperature', { ...warm, type: 'openai' }, {}, ['gpt-4o', 'demo3', 'xgpt-5'], ['o3', 'gpt-5.1', 'openai/gpt-9']],
+    ['temperature', warm, {}, ['o3', 'gpt-5.1'], []],
+    ['stop', { namesStops: true }, stops, ['gpt-4o', 'demo3', 'my-grok-4', 'grok-2'], ['o3', 'a/gpt-5', 'x-ai/grok-4']],
+    ['stop', {}, stops, [], ['gpt-4o']],
+  ]
+  for (const [field, setup, asked, has, lacks] of BY_MODEL)
+    it(`D4.11: has ${field} for ${has.join(', ') || 'no model'} and lacks it for ${lacks.join(', ') || 'none'}`, () => {
+      const { bodyOf } = bodiesFor(setup)
+      for (const model of has) expect(bodyOf({ ...asked, model }), model).to.have.property(field)
+      for (const model of lacks) expect(bodyOf({ ...asked, model }), model).to.not.have.property(field)
+    })
+
   it("asks OpenAI's models from 5.6 on for no reasoning where there are tools", () => {
-    const { bodyOf } = bodiesFor({ type: 'openai', options: { reasoning_effort: 'high' } })
-    expect(bodyOf({ model: 'gpt-5.6', tools: TOOLS })).to.include({ reasoning_effort: 'none' })
-    expect(bodyOf({ model: 'gpt-5.6' })).to.include({ reasoning_effort: 'high' })
-    expect(bodyOf({ model: 'gpt-5.5', tools: TOOLS })).to.include({ reasoning_effort: 'high' })
+    const effortOf = (type: ProviderType, model: string, tools = TOOLS) =>
+      bodiesFor({ type, options: { reasoning_effort: 'high' } }).bodyOf({ model, tools })['reasoning_effort']
+    for (const model of ['gpt-5.6', 'openai/gpt-5.6', 'gpt-5.12'])
+      expect(effortOf('openai', model), model).to.equal('none')
+    for (const model of ['gpt-5.5', 'gpt-5.1', 'xgpt-5.6', 'gpt-5x6'])
+      expect(effortOf('openai', model), model).to.equal('high')
+    expect(effortOf('openai', 'gpt-5.6', [])).to.equal('high')
+    expect(effortOf('openai-compatible', 'gpt-5.6')).to.equal('high')
   })
 
-  it('D4.11: has stop sequences only where the server names the one that it found, four at most, and no blank one', () => {
+  it('D4.11: has four stop sequences at most, and no blank one', () => {
     const stopSequences = [' ', 'a', 'b', 'c', 'd', 'e']
-    expect(bodiesFor().bodyOf({ stopSequences })).to.not.have.property('stop')
-    const { bodyOf } = bodiesFor({ namesStops: true })
-    expect(bodyOf({ stopSequences })['stop']).to.deep.equal(['a', 'b', 'c', 'd'])
-    for (const model of ['o3', 'openai/gpt-5.1', 'grok-4'])
-      expect(bodyOf({ stopSequences, model })).to.not.have.property('stop')
+    expect(bodiesFor({ namesStops: true }).bodyOf({ stopSequences })['stop']).to.deep.equal(['a', 'b', 'c', 'd'])
+    expect(bodiesFor({ namesStops: true }).bodyOf({ stopSequences: [' '] })).to.not.have.property('stop')
   })
 
   it('D5.8: has the context window for Ollama, and a cache key for OpenAI alone', () => {
@@ -111,12 +137,62 @@ describe("the body of a request in OpenAI's chat format", () => {
   it('names the parts that a server may refuse, and leaves out those that it has refused', () => {
     const attachments = [{ name: 'a.png', mediaType: 'image/png', base64: 'AA==' }]
     const results = [{ id: 'a', toolName: 'Read', output: 'a.png', isError: false, attachments }]
-    const asked = request({ messages: [{ role: 'tool', results }] })
+    const asked = request({ messages: [{ role: 'tool', results }], tools: TOOLS })
     const { toBody, leftOut } = bodiesFor({ options: { temperature: 1 } })
-    expect(toBody(asked).optionalParts).to.have.members(['temperature', 'stream_options', 'attachments'])
-    for (const part of ['temperature', 'stream_options', 'attachments']) leftOut.add('test-model', part)
+    const parts = ['temperature', 'stream_options', 'attachments', 'tools']
+    expect(toBody(asked).optionalParts).to.have.members(parts)
+    for (const part of parts) leftOut.add('test-model', part)
     const { json, optionalParts } = toBody(asked)
     expect(optionalParts).to.deep.equal([])
-    expect(String(Buffer.from(json))).to.not.match(/temperature|stream_options|image_url/)
+    expect(String(Buffer.from(json))).to.not.match(/temperature|stream_options|image_url|tools/)
+    expect(bodiesFor().toBody(request()).optionalParts).to.deep.equal(['stream_options'])
+  })
+})
+
+describe('the cache points of a request', () => {
+  const CACHED = { cache_control: { type: 'ephemeral' } }
+  const image = { name: 'a.png', mediaType: 'image/png', base64: 'AA==' }
+  const url = { type: 'image_url', image_url: { url: 'data:image/png;base64,AA==' } }
+  const said = (text: string): Message => ({ role: 'assistant', blocks: [{ type: 'text', text }] })
+  const HISTORY: Message[] = [
+    { role: 'user', text: 'one' },
+    said('two'),
+    { role: 'user', text: 'three', attachments: [image] },
+    said('four'),
+    { role: 'user', text: 'five' },
+  ]
+  const contentsOf = (messages: Message[], origin = 'openrouter.ai', model = 'anthropic/claude-x') => {
+    const body = bodiesFor({ origin }).bodyOf({ model, system: 'be brief', messages })
+    return (body['messages'] as JsonObject[]).map(({ content }) => content)
+  }
+  const marked = (text: string) => [{ type: 'text', text, ...CACHED }]
+
+  it('stand behind the system prompt, at the end, and at the end of the request before', () => {
+    const before = [
+      { type: 'text', text: 'three' },
+      { ...url, ...CACHED },
+    ]
+    expect(contentsOf(HISTORY)).to.deep.equal([...[marked('be brief'), 'one', 'two', before, 'four', marked('five')]])
+    expect(contentsOf(HISTORY.slice(0, 1))).to.deep.equal([marked('be brief'), marked('one')])
+    expect(contentsOf(HISTORY.slice(0, 2)), 'an answer is no end').to.deep.equal([
+      ...[marked('be brief'), marked('one'), 'two'],
+    ])
+    expect(contentsOf([{ role: 'user', text: '' }]), 'a text of nothing cannot be marked').to.deep.equal([
+      ...[marked('be brief'), ''],
+    ])
+  })
+
+  it('are those of Claude behind OpenRouter alone', () => {
+    const isMarked = (origin: string, model: string) =>
+      JSON.stringify(contentsOf(HISTORY, origin, model)).includes('cache')
+    for (const [origin, model, expected] of [
+      ['openrouter.ai', 'claude-x', true],
+      ['eu.openrouter.ai', 'anthropic/claude-x', true],
+      ['notopenrouter.ai', 'claude-x', false],
+      ['openrouter.ai.test', 'claude-x', false],
+      ['openrouter.ai', 'openai/gpt-5.1', false],
+      ['openrouter.ai', 'myclaude-x', false],
+    ] as const)
+      expect(isMarked(origin, model), `${model} at ${origin}`).to.equal(expected)
   })
 })

@@ -43,13 +43,48 @@ describe('the template of chunks that differ in their text only', () => {
     expect([template.textOf('"a"'), template.textOf(chunkOf('a'))]).to.deep.equal([undefined, undefined])
   })
 
-  it('learns from no chunk with more than a text, and gives up after four that did not help', () => {
+  const LONG = 'x'.repeat(2_048)
+  const MORE: [what: string, chunk: object][] = [
+    ['a finish reason', { choices: [{ delta: { content: 'a' }, finish_reason: 'stop' }] }],
+    ['thinking', { choices: [{ delta: { content: 'a', reasoning: 'hm' } }] }],
+    ['a text of nothing', { choices: [{ delta: { content: '' } }] }],
+    ['a content that is no text', { choices: [{ delta: { content: 7 } }] }],
+    ['no text', { choices: [{ delta: null }] }],
+    ['no choice', { choices: [] }],
+    ['more than 2,048 characters', { choices: [{ delta: { content: 'a' } }], id: LONG }],
+  ]
+  for (const [what, chunk] of MORE)
+    it(`learns nothing from a chunk with ${what}, which counts for none of the four attempts`, () => {
+      const template = new TextTemplate()
+      for (let i = 0; i < 8; i++) learn(template, chunkOf('a'))
+      const data = JSON.stringify(chunk)
+      for (let i = 0; i < 5; i++) learn(template, data)
+      expect(template.textOf(data)).to.equal(undefined)
+      learn(template, chunkOf('a'))
+      expect(template.textOf(chunkOf('b'))).to.equal('b')
+    })
+
+  it('gives up after four attempts in a row that did not help, and begins to count anew with one that did', () => {
+    const others = (template: TextTemplate, count: number) => {
+      for (let i = 0; i < count; i++) learn(template, chunkOf('a', { id: `other ${i}` }))
+    }
+    const lost = learned()
+    others(lost, 3)
+    learn(lost, chunkOf('a'))
+    expect(lost.textOf(chunkOf('b'))).to.equal(undefined)
+    const helped = learned()
+    others(helped, 2)
+    helped.textOf(chunkOf('b', { id: 'other 1' }))
+    others(helped, 3)
+    learn(helped, chunkOf('a'))
+    expect(helped.textOf(chunkOf('b'))).to.equal('b')
+  })
+
+  it('finds the text of the content among others that look like it', () => {
+    const dataOf = (text: string) =>
+      JSON.stringify({ note: '"content":"a"', other: { content: 'a' }, choices: [{ delta: { content: text } }] })
     const template = new TextTemplate()
-    for (let i = 0; i < 8; i++) learn(template, chunkOf('a'))
-    learn(template, JSON.stringify({ choices: [{ delta: { content: 'a' }, finish_reason: 'stop' }] }))
-    expect(template.textOf(chunkOf('a'))).to.equal(undefined)
-    for (let i = 0; i < 4; i++) learn(template, chunkOf('a', { id: `other ${i}` }))
-    learn(template, chunkOf('a'))
-    expect(template.textOf(chunkOf('b'))).to.equal(undefined)
+    for (let i = 0; i < 9; i++) learn(template, dataOf('a'))
+    expect(template.textOf(dataOf('b'))).to.equal('b')
   })
 })

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { toUsage } from '../../../../shared/agent/providers/chat/usage.ts'
 import { DONE, end, events, say } from '../../../support/model-server/chat-servers.ts'
 import { type Answer, type ModelServer, startModelServer } from '../../../support/model-server/model-server.ts'
 import { ask, connect, DIALECTS, partsOf, request } from '../ai-sdk/setup.ts'
@@ -30,6 +31,17 @@ describe('the token counts of a streamed chat completion', () => {
     expect(await usageOf(events(say('a'), end({}, { usage }), DONE))).to.deep.include({ input: 10, output: 104 })
     const inside = { ...usage, completion_tokens: 104 }
     expect(await usageOf(events(say('a'), end({}, { usage: inside }), DONE))).to.deep.include({ output: 104 })
+  })
+
+  it('are taken one by one where the server leaves one out', () => {
+    const none = { cacheRead: 0, cacheWrite: 0 }
+    const reasoned = { prompt_tokens: 10, total_tokens: 12, completion_tokens_details: { reasoning_tokens: 2 } }
+    expect(toUsage(reasoned)).to.deep.equal({ ...none, input: 10, output: 2 })
+    expect(toUsage({ prompt_tokens: 10, completion_tokens: null })).to.deep.equal({ ...none, input: 10 })
+    expect(toUsage({ completion_tokens: 2 })).to.deep.equal({ ...none, output: 2 })
+    const cached = { cached_tokens: 3, cache_write_tokens: 4 }
+    const counted = { prompt_tokens: 10, completion_tokens: 2, prompt_tokens_details: cached }
+    expect(toUsage(counted)).to.deep.equal({ input: 10, output: 2, cacheRead: 3, cacheWrite: 4 })
   })
 
   it('D5.8: are missing when the server sends none, or only zeros', async () => {

@@ -239,17 +239,20 @@ describe('MCP servers', () => {
     })
   }
 
-  it('a tool that its server calls read-only runs in plan mode only where MCP_CONFIG trusts the server', async () => {
+  it('a tool that its server calls read-only runs in plan mode, and one that it calls idempotent again after a failure, only where MCP_CONFIG trusts the server', async () => {
     const inputSchema = { type: 'object' }
     const tools = [
       { name: 'reads', inputSchema, annotations: { readOnlyHint: true } },
       { name: 'writes', inputSchema, annotations: { readOnlyHint: 'true' } },
+      { name: 'sets', inputSchema, annotations: { idempotentHint: true } },
     ]
     const url = await serveAnswers((method) => (method === 'tools/list' ? { tools } : INITIALIZED))
     const opened = await open({ known: { url, trusted: true }, strange: { url }, none: { url, trusted: false } })
-    const readOnly = opened.tools.filter(({ isReadOnly }) => isReadOnly).map(({ name }) => name)
-    expect(readOnly).to.deep.equal(['mcp__known__reads'])
-    expect(opened.tools).to.have.length(6)
+    const namesOf = (key: 'isReadOnly' | 'isIdempotent') =>
+      opened.tools.filter((tool) => tool[key]).map(({ name }) => name)
+    expect(namesOf('isReadOnly')).to.deep.equal(['mcp__known__reads'])
+    expect(namesOf('isIdempotent')).to.deep.equal(['mcp__known__sets'])
+    expect(opened.tools).to.have.length(9)
   })
 
   it('D5.2: title and hints of a tool are known, a long description is cut with a line for the log, and disabledTools are not offered', async () => {

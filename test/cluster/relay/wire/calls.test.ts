@@ -106,7 +106,7 @@ describe('calls', () => {
     const since = performance.now()
     const call = new Calls().call({ epoch: 7, send: () => {}, limits: { deadlineMs: 50, resendMs: 10 } })
     expect(await failureOf(call)).to.include({ kind: 'unavailable', code: 'worker_silent', retryAfterSecs: 1 })
-    expect(performance.now() - since).to.be.within(45, 1_000)
+    expect(performance.now() - since).to.be.at.least(45)
     expect(timers()).to.equal(before)
   })
 

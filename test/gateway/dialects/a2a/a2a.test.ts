@@ -1,7 +1,14 @@
 // Tests task-projection.ts, message.ts, task-id.ts, tasks.ts, run-tasks.ts, history.ts and a2a-routes.ts: over the routes of a gateway, and by the package's own decoder.
 import { Role, StreamResponse, Task, TaskState } from '@a2a-js/sdk'
 import { expect } from 'chai'
-import { readAnswers, readMessage } from '../../../../services/gateway/dialects/a2a/message.ts'
+import { listedPlan, listedRun } from '../../../../services/gateway/dialects/a2a/listed-task.ts'
+import {
+  inputOf,
+  keyOf,
+  promptOf,
+  readAnswers,
+  readMessage,
+} from '../../../../services/gateway/dialects/a2a/message.ts'
 import type { RpcAnswer } from '../../../../services/gateway/dialects/a2a/rpc.ts'
 import { readTaskId, taskId } from '../../../../services/gateway/dialects/a2a/task-id.ts'
 import { TaskProjection } from '../../../../services/gateway/dialects/a2a/task-projection.ts'
@@ -100,22 +107,58 @@ describe("a run as a task of A2A, read by the package's own decoder", () => {
     const texts = Task.fromJSON(task.task).artifacts.map(({ parts }) => parts[0]?.content?.value)
     expect(texts).to.deep.equal(['I read.', 'I write.'])
   })
+})
 
-  it('a failure, a cancel, a queued plan and a cut are told as such', () => {
-    const last = (event: AgentEvent) => statesOf(updatesOf([of.turn(1), event])).at(-1)
-    expect([of.failed, of.cancelled, of.queued].map(last)).to.deep.equal([
-      ...[TaskState.TASK_STATE_FAILED, TaskState.TASK_STATE_CANCELED, TaskState.TASK_STATE_COMPLETED],
-    ])
-    expect(projection().cut('slow_consumer')[0]).to.have.nested.property('error.code', -32_603)
+describe('a task of a list', () => {
+  const [created_at, started_at, ended_at] = ['1', '2', '3'].map((hour) => `2026-11-21T0${hour}:00:00.000Z`) as [
+    string,
+    string,
+    string,
+  ]
+  const ref = { runId: of.RUN, contextId: of.RUN }
+
+  it('D31.9e: of a run has its title and its flow, and its own context without a session', () => {
+    const state = 'WORKING'
+    const run = { ...LIVE_RUN, run_id: of.RUN, started_at }
+    expect(listedRun(run)).to.deep.equal({ ref, state, timestamp: started_at, metadata: {} })
+    const flow = listedRun({
+      ...run,
+      session_id: 's',
+      title: 'T',
+      flow: 'total',
+      ended_at,
+      status: 'done',
+      code: 'invalid_output',
+    })
+    expect(flow).to.deep.equal({
+      ref: { ...ref, contextId: 's' },
+      state: 'FAILED',
+      timestamp: ended_at,
+      metadata: { title: 'T', flow: 'total' },
+    })
   })
 
-  it('the text of a block is whole, with and without its parts', () => {
-    const said: AgentEvent[][] = [of.said('a', 'b'), [{ type: 'text', text: 'ab' }]]
-    for (const events of said) {
-      const task = projection()
-      of.respond(task, events)
-      expect(JSON.stringify(task.task)).to.include('"parts":[{"text":"ab"}]')
+  it('D31.9e: of a plan has its title, and the time of its newest state', () => {
+    const plan = {
+      id: `plan_${of.RUN.slice('run_'.length)}`,
+      status: 'queued',
+      created_at,
+      started_at: null,
+      ended_at: null,
     }
+    const listed = (fields: object) => listedPlan({ ...plan, ...fields } as unknown as Parameters<typeof listedPlan>[0])
+    const metadata = { plan_id: plan.id }
+    expect(listed({})).to.deep.equal({
+      ref: { ...ref, isPlan: true },
+      state: 'SUBMITTED',
+      timestamp: created_at,
+      metadata,
+    })
+    expect(listed({ started_at, title: 'T' })).to.deep.include({
+      timestamp: started_at,
+      metadata: { ...metadata, title: 'T' },
+    })
+    expect(listed({ started_at, ended_at })).to.include({ timestamp: ended_at })
   })
 })
 
@@ -125,15 +168,84 @@ describe('the ids and answers of A2A', () => {
     for (const id of ['', 'task_x', `${taskId(REF)}/..`]) expect(() => readTaskId(id)).to.throw(/no task/)
   })
 
+  const read = (message: JsonObject) => readMessage(new Fields({ message: { messageId: 'm', parts: [], ...message } }))
+  const answersTo = (...parts: JsonObject[]) => readAnswers(read({ parts }), ['perm_1', 'perm_2'])
+  const allOf = (answer: object) => ['perm_1', 'perm_2'].map((id) => ({ id, ...answer }))
+
   it('D31.9b: the answers are objects with ids, or one word for all; another text is refused', () => {
-    const read = (...parts: JsonObject[]) =>
-      readAnswers(readMessage(new Fields({ message: { messageId: 'm', parts } })), ['perm_1', 'perm_2'])
-    expect(read({ text: 'Allow' })).to.deep.equal(['perm_1', 'perm_2'].map((id) => ({ id, allow: true })))
-    expect(read({ text: 'deny: too late' })[0]).to.deep.equal({ id: 'perm_1', allow: false, reason: 'too late' })
-    const answer = { id: PERMISSION_ID, allow: true, input: { path: 'b' } }
-    expect(read({ data: { permissions: [answer] } })).to.deep.equal([answer])
-    const wrong: JsonObject[] = [{ text: 'sure' }, { text: 'allow them' }, { data: { permissions: [{ id: 'x' }] } }]
-    for (const part of wrong) expect(() => read(part)).to.throw(/must be/)
+    const data = (answer: object) => [{ data: { permissions: [{ id: PERMISSION_ID, ...answer }] } }]
+    const rows: [parts: JsonObject[], answers: object[]][] = [
+      [[{ text: 'Allow' }], allOf({ allow: true })],
+      [[{ text: 'allow: fine' }], allOf({ allow: true })],
+      [[{ text: 'DENY' }], allOf({ allow: false })],
+      [[{ text: 'deny: too late\nand dear' }], allOf({ allow: false, reason: 'too late\nand dear' })],
+      [data({ allow: true, input: { path: 'b' } }), [{ id: PERMISSION_ID, allow: true, input: { path: 'b' } }]],
+      [data({ allow: false, input: {}, reason: 'no' }), [{ id: PERMISSION_ID, allow: false, reason: 'no' }]],
+    ]
+    for (const [parts, answers] of rows) expect(answersTo(...parts), JSON.stringify(parts)).to.deep.equal(answers)
+    const wrong = [[{ text: 'sure' }], [{ text: 'allow them' }], [{ text: 'I deny' }], data({ id: 'x' }), data({})]
+    for (const parts of wrong) expect(() => answersTo(...parts), JSON.stringify(parts)).to.throw(/must be/)
+  })
+
+  const FILE = { raw: 'aGk=', mediaType: 'text/plain' }
+  const ROWS: [what: string, message: JsonObject, prompt: string, input: object, rest?: object][] = [
+    ['texts', { parts: [{ text: ' one' }, { text: 'two ' }] }, 'one\n\ntwo', { text: 'one\n\ntwo' }],
+    ['an object', { parts: [{ text: 'sum' }, { data: { n: 1 } }] }, 'sum\n\n{"n":1}', { n: 1 }],
+    ['a file alone', { parts: [FILE] }, '', { text: '' }],
+    [
+      'empty ids',
+      { contextId: '', taskId: '', parts: [{ text: 'a' }] },
+      'a',
+      { text: 'a' },
+      { contextId: undefined, taskId: undefined },
+    ],
+    [
+      'ids',
+      { contextId: 'c', taskId: 't', parts: [{ text: 'a' }] },
+      'a',
+      { text: 'a' },
+      { contextId: 'c', taskId: 't' },
+    ],
+    [
+      'a flow',
+      { metadata: { flow: 'total' }, parts: [{ text: 'a' }] },
+      'a',
+      { text: 'a' },
+      { flow: 'total', plan: undefined },
+    ],
+  ]
+  for (const [what, message, prompt, input, rest = {}] of ROWS)
+    it(`D31.9a: a message with ${what} is read as a prompt and as the input of a flow`, () => {
+      const incoming = read(message)
+      expect([promptOf(incoming), inputOf(incoming)]).to.deep.equal([prompt, input])
+      expect(incoming).to.deep.include({ messageId: 'm', ...rest })
+    })
+
+  it('D31.9a: a message is refused at the place of what is wrong', () => {
+    const rows: [message: JsonObject, param: string][] = [
+      [{ messageId: null }, '/message/messageId'],
+      [{ contextId: 'a/b' }, '/message/contextId'],
+      [{ metadata: { flow: 'a b' } }, '/message/metadata/flow'],
+      [{ metadata: { flow: 'total' }, parts: [FILE] }, '/message/parts'],
+      [{ metadata: { plan: {} }, parts: [FILE] }, '/message/parts'],
+      [{ metadata: { flow: 'total', plan: {} } }, '/message/metadata/plan'],
+      [{ metadata: { plan: true } }, '/message/metadata/plan'],
+      [{}, '/message/parts'],
+    ]
+    for (const [message, param] of rows)
+      expect(() => promptOf(read(message)), JSON.stringify(message))
+        .to.throw()
+        .with.property('param', param)
+  })
+
+  it('D25a: a message of a context is known by its id there, and another one by the key of its request', () => {
+    const req = { headersDistinct: { 'idempotency-key': ['k'] } } as never
+    const keys = [{ contextId: 'c' }, { contextId: 'd' }, { contextId: 'c', messageId: 'n' }, { contextId: 'c' }].map(
+      (each) => keyOf(req, read(each)),
+    )
+    expect(keyOf(req, read({}))).to.equal('k')
+    expect(new Set(keys).size).to.equal(3)
+    expect(keys[3]).to.equal(keys[0])
   })
 })
 
@@ -151,6 +263,9 @@ describe('POST /a2a', () => {
     const message = { messageId: 'm', parts: [{ text: 'hi' }] }
     const errors: [object, number, Record<string, string>?][] = [
       [{ id: 7 }, -32_600],
+      [{ id: 7, jsonrpc: '1.0', method: 'GetTask' }, -32_600],
+      [{ id: 7, jsonrpc: '2.0', method: 7 }, -32_600],
+      [request('GetTask', 'x'), -32_602],
       [request('message/send'), -32_601],
       [request('SendMessage'), -32_602],
       [request('SendMessage', []), -32_602],
@@ -226,6 +341,37 @@ describe('POST /a2a', () => {
     expect(Task.fromJSON(result).status).to.deep.include({
       ...{ state: TaskState.TASK_STATE_COMPLETED, timestamp: LIVE_RUN.started_at },
     })
+  })
+
+  it('D31.9a: the card says what there is: conversations, plans where these are on, and the flows that run', async () => {
+    const flow = { name: 'total', uid: 'u', state: 'published', version: 1, kept_version: null }
+    const definition = { input_schema: { description: 'Adds up.' }, output_schema: {} }
+    const library = { list: async () => ({ flows: [flow], next_cursor: null }), definitionOf: async () => definition }
+    const cardOf = async (deps: object) =>
+      (await (await (await start(deps)).get('/.well-known/agent-card.json')).json()) as Record<string, unknown> & {
+        skills: JsonObject[]
+      }
+    const plain = await cardOf({})
+    expect(plain).to.deep.include({
+      ...{ name: 'agent-engine', signatures: [], securitySchemes: {}, securityRequirements: [] },
+      capabilities: { streaming: true, pushNotifications: false, extendedAgentCard: false, extensions: [] },
+    })
+    expect(plain.skills.map(({ id }) => id)).to.deep.equal(['conversation'])
+    const { skills } = await cardOf({ plans: {}, flows: { library } })
+    const json = ['application/json']
+    expect(skills.slice(1)).to.containSubset([
+      { id: 'agent-engine.plan', inputModes: json },
+      {
+        id: 'total',
+        name: 'total',
+        description: 'Adds up.',
+        tags: ['flow'],
+        examples: [],
+        inputModes: json,
+        outputModes: json,
+        securityRequirements: [],
+      },
+    ])
   })
 
   it('D31.9a: the card names the address by which the client has reached it, and the credentials', async () => {

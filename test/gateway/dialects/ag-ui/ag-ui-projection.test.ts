@@ -13,7 +13,6 @@ const projection = (isCurrent = true) =>
   new AgUiProjection({ threadId: 't', runId: 'r', engineRunId: of.RUN, isCurrent })
 
 type Part = Parameters<typeof of.respond>[2]
-const ANSWERED = { known: new Set(['perm_1', 'perm_2']), passed: 99 }
 
 /** The events of one response, each of which the protocol's own schemas accept, and all of which its client takes in their order. */
 async function eventsOf(events: AgentEvent[], part?: Part, isCurrent = true) {
@@ -106,21 +105,6 @@ describe('a run as events of AG-UI, checked by its own schemas and its own order
     expect(suspended?.['outcome']).to.deep.equal({ type: 'suspended', interruptIds: [`${of.RUN}/perm_2`] })
   })
 
-  it('announces a sub-agent again in the response in which it goes on, and ends it with its result or its error', async () => {
-    const events = await eventsOf(of.WITH_SUB_AGENT, ANSWERED)
-    expect(named(events)).to.deep.equal(
-      [
-        ...['SUBAGENT_STARTED', 'TOOL_CALL_RESULT', 'TEXT_MESSAGE_START', 'TEXT_MESSAGE_CONTENT', 'TEXT_MESSAGE_END'],
-        'SUBAGENT_FINISHED',
-      ].map((type) => `${type} sub_1`),
-    )
-    expect(events.find(({ type }) => type === 'SUBAGENT_FINISHED')).to.include({ result: 'helped' })
-    const broken: AgentEvent = { ...of.ended('s'), status: 'failed', result: '', error: 'no model' } as AgentEvent
-    expect(await eventsOf([of.turn(1), of.begun('s'), broken, of.done])).to.deep.include({
-      ...{ type: 'SUBAGENT_ERROR', subagentRunId: 's', message: 'no model', code: 'failed' },
-    })
-  })
-
   it('shows a sub-agent of a sub-agent behind the one that it works for, also in a later response', async () => {
     const events = [
       ...[of.turn(1), of.call('c1'), of.begun('a'), ...of.within('a', of.call('c1')), of.begun('b', 'a')],
@@ -134,36 +118,6 @@ describe('a run as events of AG-UI, checked by its own schemas and its own order
         ['b', 'a'],
       ])
     }
-  })
-
-  it('has custom events of sub-agents for a client of an earlier version, which refuses types that it does not know', async () => {
-    for (const part of [undefined, ANSWERED]) {
-      const events = await eventsOf(of.WITH_SUB_AGENT, part, false)
-      expect(named(events)).to.deep.equal([])
-      expect(events.filter(({ type }) => type.startsWith('SUBAGENT'))).to.deep.equal([])
-      const names = events.flatMap(({ type, name }) => (type === 'CUSTOM' ? [name] : []))
-      expect(names).to.include.members(part ? ['subagent_event', 'subagent_end'] : ['subagent_start'])
-    }
-  })
-
-  it('goes on behind the interrupt, with steps that begin and end in the same response', async () => {
-    const events = await eventsOf(of.WITH_SUB_AGENT, ANSWERED)
-    const steps = events.flatMap(({ type, stepName }) => (type.startsWith('STEP') ? [[type, stepName]] : []))
-    expect(steps).to.deep.equal([
-      ['STEP_STARTED', 'turn-2'],
-      ['STEP_FINISHED', 'turn-2'],
-    ])
-    expect(events.at(-1)).to.deep.include({ outcome: { type: 'success' } })
-  })
-
-  it('fails, is cut off, and ends with a plan as the run does', async () => {
-    const last = async (...events: AgentEvent[]) => (await eventsOf([of.turn(1), ...events])).at(-1)
-    expect(await last(of.failed)).to.include({ type: 'RUN_ERROR', code: 'provider_rejected' })
-    expect(await last(of.lost)).to.deep.include({ code: 'worker_lost', metadata: { sessionKept: true } })
-    expect((await eventsOf([of.turn(1), of.queued])).map(({ type }) => type)).to.include.members([
-      ...['CUSTOM', 'RUN_FINISHED'],
-    ])
-    expect(projection().cut('slow_consumer')[0]).to.include({ code: 'slow_consumer' })
   })
 
   it('ends as cancelled with all that is open; a client of an earlier version, which knows no such end, gets an error', async () => {

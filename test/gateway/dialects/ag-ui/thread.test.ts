@@ -1,6 +1,7 @@
 // Tests thread.ts, and ag-ui-routes.ts where a client asks for a thread.
 import { EventSchemas } from '@ag-ui/core/schemas'
 import { expect } from 'chai'
+import { AgUiProjection } from '../../../../services/gateway/dialects/ag-ui/ag-ui-projection.ts'
 import { threadMessages } from '../../../../services/gateway/dialects/ag-ui/thread.ts'
 import { Fields } from '../../../../services/gateway/dialects/shared/fields.ts'
 import { placeInList } from '../../../../services/gateway/dialects/shared/messages.ts'
@@ -46,6 +47,40 @@ describe('the messages of a thread, for a client of AG-UI that has none', () => 
       ['assistant', 'done'],
     ])
     expect(new Set(messages.map(({ id }) => id)).size).to.equal(messages.length)
+  })
+
+  it('D31.7a: files, calls and what steered a run are messages in the forms of the protocol', () => {
+    const file = (mediaType: string) => ({ type: 'file', mediaType, url: `/v1/${mediaType}` })
+    const media = (type: string, mimeType: string) => ({
+      type,
+      source: { type: 'url', value: `/v1/${mimeType}`, mimeType },
+    })
+    const types = ['image/png', 'audio/wav', 'application/pdf', 'x-image/png']
+    const asked: UiMessage = { id: 'm-1', role: 'user', parts: [text('look'), ...types.map(file)] }
+    const parts = [called({ input: undefined, output: 'a file' }), { type: 'data-steered', data: { text: 'stop' } }]
+    const call = { id: 'c-1', type: 'function', function: { name: 'Read', arguments: '{}' } }
+    expect(threadMessages([asked, { id: of.RUN, role: 'assistant', parts }])).to.deep.equal([
+      {
+        ...{ id: 'm-1', role: 'user' },
+        content: [
+          text('look'),
+          ...[media('image', 'image/png'), media('audio', 'audio/wav')],
+          ...[media('document', 'application/pdf'), media('document', 'x-image/png')],
+        ],
+      },
+      { id: `${of.RUN}-0-1`, role: 'assistant', toolCalls: [call] },
+      { id: `${of.RUN}-0-2`, role: 'tool', toolCallId: 'c-1', content: 'a file' },
+      { id: `${of.RUN}-0-3`, role: 'user', content: 'stop' },
+    ])
+    const seeded = threadMessages([{ id: 'seeded-1', role: 'assistant', parts: [text('a'), text('b')] }])
+    expect(seeded.map(({ id }) => id)).to.deep.equal(['seeded-1-0-1', 'seeded-1'])
+    const facts = { threadId: 't', runId: 'r', engineRunId: undefined, isCurrent: true, messages: seeded }
+    const ids = { threadId: 't', runId: 'r' }
+    expect(new AgUiProjection(facts).begin()).to.deep.equal([
+      { type: 'RUN_STARTED', ...ids },
+      { type: 'MESSAGES_SNAPSHOT', messages: seeded },
+      { type: 'RUN_FINISHED', ...ids, outcome: { type: 'success' } },
+    ])
   })
 
   it('D38.1a: a list that follows them names the last answer as its place, that of a run or one that the session began with', () => {

@@ -1,4 +1,4 @@
-// Tests responses-projection.ts, response-output.ts, chat-projection.ts, chat.ts, responses.ts and ../shared/messages.ts.
+// Tests responses-projection.ts, response-output.ts, chat-projection.ts, response-id.ts and ../shared/messages.ts.
 import { expect } from 'chai'
 import { ResponseStream } from 'openai/lib/responses/ResponseStream'
 import { ChatProjection } from '../../../../services/gateway/dialects/openai/chat-projection.ts'
@@ -7,7 +7,6 @@ import { ResponsesProjection } from '../../../../services/gateway/dialects/opena
 import { Fields } from '../../../../services/gateway/dialects/shared/fields.ts'
 import { readMessages } from '../../../../services/gateway/dialects/shared/messages.ts'
 import type { AgentEvent } from '../../../../shared/kernel/events.ts'
-import { DONE, framesOf, LIVE_RUN, PERMISSION_ID, refusalOf, useGateways } from '../../setup.ts'
 import * as of from '../recorded.ts'
 
 const responses = () =>
@@ -88,14 +87,9 @@ describe("a run as OpenAI's responses, read by the package's own accumulator", (
     expect(itemsOf({ pauses: 3, partials: [2] })).to.equal('mcp_call,message')
   })
 
-  it('a failure, a cancel and a cut are told as such', () => {
-    const last = (event: AgentEvent) => of.respond(responses(), [of.turn(1), event]).chunks.at(-1)
-    expect(last(of.failed)).to.have.nested.property('response.error.code', 'server_error')
-    const late = last({ ...of.failed, code: 'no_room' })
+  it('D54.4: a start that found no room in time is a rate limit', () => {
+    const late = of.respond(responses(), [of.turn(1), { ...of.failed, code: 'no_room' }]).chunks.at(-1)
     expect(late).to.have.nested.property('response.error.code', 'rate_limit_exceeded')
-    expect(last(of.cancelled)).to.have.nested.property('response.status', 'cancelled')
-    expect(last(of.queued)).to.have.nested.property('response.output[0].content[0].text').that.includes('plan_0')
-    expect(responses().cut('slow_consumer')[0]).to.include({ type: 'error', code: 'slow_consumer' })
   })
 
   it('the id of a response says all that is needed to make it again, and no other text is one', () => {
@@ -104,25 +98,6 @@ describe("a run as OpenAI's responses, read by the package's own accumulator", (
     const left = { ...ref, partials: [2, 17], isTyped: true as const }
     expect(readResponseId(responseId(left))).to.deep.equal(left)
     for (const id of ['', 'resp_x', `${responseId(ref)}/..`]) expect(() => readResponseId(id)).to.throw(/no response/)
-  })
-})
-
-describe('a run as a chat completion', () => {
-  const textOf = (events: AgentEvent[]) =>
-    of
-      .respond(chat(), events)
-      .chunks.map(
-        (chunk) => (chunk as { choices?: { delta: { content?: string } }[] }).choices?.[0]?.delta.content ?? '',
-      )
-      .join('')
-
-  it('shows the texts, and nothing of the calls; it does not end at a request for permission', () => {
-    expect(textOf(of.WITH_SUB_AGENT)).to.equal('I write.\n\nBye.')
-    const recorded = of.WITH_SUB_AGENT.filter(({ type }) => !type.endsWith('_delta'))
-    expect(textOf(recorded)).to.equal('I write.\n\nBye.')
-    const { chunks } = of.respond(chat(), of.WITH_SUB_AGENT)
-    expect(chunks.at(-1)).to.deep.include({ usage: { prompt_tokens: 6, completion_tokens: 4, total_tokens: 10 } })
-    expect(of.respond(chat(), [of.failed]).chunks.at(-1)).to.have.nested.property('error.code', 'provider_rejected')
   })
 })
 
@@ -149,92 +124,5 @@ describe("OpenAI's messages", () => {
   it('are refused without a text of the user at their end, and with a part that is none', () => {
     expect(() => read({ role: 'user', content: 'a' }, { role: 'assistant', content: 'b' })).to.throw(/must end with/)
     expect(() => read({ role: 'user', content: [{ type: 'hologram' }] })).to.throw(/type must be text/)
-  })
-})
-
-/** The fields of a request that goes on with a response. */
-const AFTER = { model: 'main', previous_response_id: responseId({ runId: of.RUN, part: 1, sessionId: 's-1' }) }
-
-describe('what this server cannot do for a client of OpenAI', () => {
-  const start = useGateways()
-
-  it('D31.6a: is refused by its place before anything is done', async () => {
-    const { post } = await start()
-    const messages = [{ role: 'user', content: 'hi' }]
-    const refused: [string, object, string][] = [
-      ['chat/completions', { messages }, '/model'],
-      ['chat/completions', { model: 'main', messages, tools: [{ type: 'function' }] }, '/tools/0/name'],
-      ['chat/completions', { model: 'main', messages, n: 2 }, '/n'],
-      ['chat/completions', { model: 'main', messages, stop: [''] }, '/stop'],
-      ['chat/completions', { model: 'main', messages, stop: Array(17).fill('a') }, '/stop'],
-      ['responses', { model: 'main', input: 'hi', tools: [{ type: 'web_search' }] }, '/tools'],
-      ['responses', { model: 'main', input: [] }, '/input'],
-      ['responses', { model: 'main', input: [{ type: 'mcp_approval_response' }] }, '/previous_response_id'],
-      [
-        'responses',
-        { ...AFTER, input: [{ type: 'mcp_approval_response', approval_request_id: PERMISSION_ID }] },
-        '/input/0/approve',
-      ],
-      [
-        'responses',
-        { ...AFTER, input: [{ type: 'mcp_approval_response', approval_request_id: 'x', approve: true }] },
-        '/input/0/approval_request_id',
-      ],
-      ['responses', { model: 'main', input: 'hi', conversation: 'a/b' }, '/conversation'],
-    ]
-    for (const [path, body, param] of refused) {
-      const response = await post(`/openai/v1/${path}`, body)
-      expect([response.status, (await refusalOf(response)).param], JSON.stringify(body)).to.deep.equal([400, param])
-    }
-  })
-})
-
-describe('a request of a client of OpenAI', () => {
-  const start = useGateways()
-
-  it('D31.6b: starts one run with the messages before the last one as its history', async () => {
-    const asked: unknown[] = []
-    const { post } = await start({
-      methods: {
-        async startRun(_tenant, request) {
-          asked.push(request)
-          return { runId: of.RUN, frames: framesOf({ type: 'text', text: 'Hello.' }, DONE) }
-        },
-      },
-    })
-    const messages = [
-      { role: 'system', content: 'brief' },
-      { role: 'user', content: 'one' },
-      { role: 'assistant', content: 'two' },
-      { role: 'user', content: 'three' },
-    ]
-    const response = await post('/openai/v1/chat/completions', { model: 'main', messages, stop: 'END' })
-    expect(await response.json()).to.have.nested.property('choices[0].message.content', 'Hello.')
-    expect(asked).to.deep.equal([
-      {
-        ...{ prompt: 'three', system_prompt: 'brief', stop_sequences: ['END'] },
-        messages: [
-          { role: 'user', content: 'one' },
-          { role: 'assistant', content: 'two' },
-        ],
-      },
-    ])
-  })
-
-  it('D31.6c: a response is read again from behind the event that the client has', async () => {
-    const { get } = await start({
-      methods: {
-        getRun: async () => LIVE_RUN,
-        followRun: async () => framesOf({ type: 'text', text: 'Hello.' }, DONE),
-      },
-    })
-    const numbersAfter = async (query: string) => {
-      const id = responseId({ runId: of.RUN, part: 1, sessionId: 's-1' })
-      const text = await (await get(`/openai/v1/responses/${id}?stream=true${query}`)).text()
-      return Array.from(text.matchAll(/"sequence_number":(\d+)/g), ([, number]) => Number(number))
-    }
-    const all = await numbersAfter('')
-    expect(all.slice(0, 3)).to.deep.equal([0, 1, 2])
-    expect(await numbersAfter('&starting_after=1')).to.deep.equal(all.slice(2))
   })
 })

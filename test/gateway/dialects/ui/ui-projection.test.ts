@@ -157,32 +157,10 @@ describe("the UI message stream of a run, read by the package's own reader", () 
     expect(partsOf(await messageOf(chunks))).to.deep.equal(['step-start', 'dynamic-tool output-error'])
   })
 
-  it('ends with an error, an abort or a plan as the run does, and closes the text that it breaks off', () => {
-    const cut = [of.turn(1), of.said('half')[0] ?? of.turn(2)]
-    expect(respond([...cut, of.failed]).slice(-3)).to.deep.equal([
-      { type: 'text-end', id: 'text-1' },
-      { type: 'message-metadata', messageMetadata: { errorCode: 'provider_rejected' } },
-      {
-        type: 'error',
-        errorText: `the provider said no (provider_rejected). ${of.failed.suggestion}`,
-      },
-    ])
-    expect(respond([...cut, of.cancelled]).at(-1)).to.deep.equal({ type: 'abort', reason: 'the run was cancelled' })
-    expect(respond([of.turn(1), of.queued]).slice(-2)).to.deep.equal([
-      { type: 'data-plan', data: { planId: `plan_${'0'.repeat(32)}` } },
-      { type: 'finish', finishReason: 'stop' },
-    ])
-  })
-
   it('a message that is lost with its worker says whether the session is kept', async () => {
     const chunks = respond([of.turn(1), of.lost])
     const message = await messageOf(chunks.filter(({ type }) => type !== 'error'))
     expect(message?.metadata).to.include({ errorCode: 'worker_lost', sessionKept: true })
     expect(chunks.at(-1)).to.include({ type: 'error' })
-  })
-
-  it('a reader that is cut off is told why', () => {
-    const chunk = new UiProjection(of.RUN, 'c').cut('slow_consumer').at(-1)
-    expect(chunk).to.have.property('errorText').that.includes('(slow_consumer)')
   })
 })

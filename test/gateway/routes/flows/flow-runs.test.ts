@@ -89,6 +89,17 @@ describe('runs of flows', () => {
     expect(await described('POST', run, response)).to.deep.equal(ANSWER)
   })
 
+  it('D54.8: with deadline_hours it answers with the ids alone, unless a stream is asked for', async () => {
+    const { url, post } = await open(callsOf({ answer: () => expect.fail('it waits') }))
+    const body = { ...BODY, deadline_hours: 24 }
+    const response = await post(run, body)
+    expect([response.status, response.headers.get('x-trace-id')]).to.deep.equal([202, TRACE])
+    expect(await described('POST', run, response)).to.deep.equal({ trace_id: TRACE, run_id: runIdOf(TRACE) })
+    const headers = { accept: 'text/event-stream', 'content-type': 'application/json' }
+    const stream = await openStream(url + run, { method: 'POST', headers, body: JSON.stringify(body) })
+    expect((await stream.all()).at(-1)?.event).to.equal('result')
+  })
+
   it('passes on the flow, the known fields of the body, the subject of the token and the key', async () => {
     const calls: unknown[] = []
     const spy: FlowRunSurface['calls'] = {

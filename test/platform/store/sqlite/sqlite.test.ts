@@ -8,7 +8,6 @@ import { idempotencyContract } from '../../../contract/idempotency.ts'
 import { ledgerContract } from '../../../contract/ledger.ts'
 import { planScheduleContract } from '../../../contract/plan-schedules.ts'
 import { planContract } from '../../../contract/plans.ts'
-import { runRecordContract } from '../../../contract/run-records.ts'
 import { sessionContract } from '../../../contract/sessions.ts'
 import { storeContract } from '../../../contract/store.ts'
 import { usageContract } from '../../../contract/usage.ts'
@@ -66,11 +65,5 @@ describe('the store in SQLite', () => {
 
   describe('holds the schedules of plans', () => {
     planScheduleContract((collections) => openSqliteStore({ file: join(dir.path, 'schedules.db'), collections }))
-  })
-
-  describe('holds the records of runs', () => {
-    runRecordContract((collections, now) =>
-      openSqliteStore({ file: join(dir.path, 'runs.db'), collections, ...(now && { now }) }),
-    )
   })
 })

@@ -25,6 +25,17 @@ describe('the runs of flows that wait for an executor', () => {
     expect(isCancelled).to.equal(taken === undefined)
   })
 
+  it('D54.8: one that has time shows its deadline while it waits, and its job is removed when it is cancelled', async () => {
+    const { dispatches } = history
+    const removed: object[] = []
+    const runs = createFlowRuns({ dispatches, queue: { remove: async (job) => void removed.push(job) } })
+    const { trace_id: id, started_at } = await history.queue({ deadline_at: '2030-01-01T00:00:00.000Z' })
+    const waiting = { state: 'waiting', started_at, deadline_at: '2030-01-01T00:00:00.000Z' }
+    expect(await runs.find(TENANT, runIdOf(id))).to.deep.equal(waiting)
+    expect(await runs.cancelWaiting?.(TENANT, runIdOf(id))).to.equal(true)
+    expect(removed).to.deep.equal([{ kind: 'batch', tenant: TENANT, id }])
+  })
+
   it('D34.2: a cancelled run does not begin anew', async () => {
     const { dispatches } = history
     const runs = createFlowRuns({ dispatches, queue: { remove: async () => {} } })

@@ -2,13 +2,15 @@ import { expect } from 'chai'
 import type { TenantId } from '../../../../shared/kernel/tenant.ts'
 import { createAges } from '../../../../shared/work/flows/calls/end-lost-execution.ts'
 import { sweepOrphans } from '../../../../shared/work/flows/calls/orphan-sweep.ts'
-import { INPUT, newDispatch } from '../../../contract/dispatch-setup.ts'
+import type { Job } from '../../../../shared/work/queue/port.ts'
+import { FAILED, INPUT, newDispatch } from '../../../contract/dispatch-setup.ts'
 import { tenantId, tenantIds } from '../../../support/tenant.ts'
 import { useHistory } from '../history-setup.ts'
 
 const ALIVE = 7
 const DEAD = 8
 const TENANTS = tenantIds('a', 'b', 'c')
+const HAS_JOB = { id: '' }
 
 describe('the sweep for lost executions', () => {
   const history = useHistory()
@@ -16,6 +18,11 @@ describe('the sweep for lost executions', () => {
   /** A process that sweeps, with its monotonic clock. */
   let clockMs = 0
   let knownMs = createAges(() => clockMs)
+  const queued: string[] = []
+  const queue = {
+    add: async ({ kind, id }: Job) => void queued.push(`${kind} ${id}`),
+    missing: async (_kind: string, ids: readonly string[]) => ids.filter((id) => id !== HAS_JOB.id),
+  }
   beforeEach(() => {
     knownMs = createAges(() => clockMs)
   })
@@ -24,6 +31,7 @@ describe('the sweep for lost executions', () => {
     sweepOrphans({
       dispatches: history.dispatches,
       executors: { isAlive: async (epoch) => epoch === ALIVE },
+      queue,
       tenants: async (after) => TENANTS.filter((name) => after === undefined || name > after).slice(0, 2),
       knownMs,
     })
@@ -66,6 +74,30 @@ describe('the sweep for lost executions', () => {
     clockMs += 30_001
     expect(await sweep()).to.equal(2)
     expect(await statusesOf(tenant, ids)).to.deep.equal([503, 503])
+  })
+
+  it('D54.8: those that have time until a deadline are queued again where their jobs are lost, and do not end', async () => {
+    const tenant = tenantId('a')
+    const unhurried = async (executor?: number) => {
+      const more = { deadline_at: new Date(history.clock.ms + 3_600_000).toISOString() }
+      const dispatch = newDispatch(history.clock.ms, more)
+      await history.dispatches.create(tenant, dispatch, INPUT)
+      if (executor !== undefined) await history.dispatches.begin(tenant, dispatch.trace_id, executor)
+      return dispatch.trace_id
+    }
+    const ids = [await unhurried(), await unhurried(DEAD), (HAS_JOB.id = await unhurried())]
+    expect([await sweep(), queued]).to.deep.equal([0, []])
+    clockMs += 3_600_000
+    expect(await sweep()).to.equal(0)
+    expect(await statusesOf(tenant, ids)).to.deep.equal(['open', 'open', 'open'])
+    expect(queued.toSorted()).to.deep.equal(
+      ids
+        .slice(0, 2)
+        .map((id) => `batch ${id}`)
+        .toSorted(),
+    )
+    for (const id of ids) await history.dispatches.end(tenant, id, { executor: null, result: FAILED })
+    await history.dispatches.end(tenant, ids[1] ?? '', { executor: DEAD, result: FAILED })
   })
 
   it('ends more than one page of them', async () => {

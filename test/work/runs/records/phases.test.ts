@@ -62,12 +62,26 @@ describe('the phases of a run', () => {
     ])
   })
 
+  it('D20.5: of a tool name its call, and the path that its input names, if that is short', () => {
+    const longest = 'p'.repeat(256)
+    const callOf = (path: unknown) =>
+      phasesOf([{ seq: 1, atMs: 0, event: { ...toolUse('c'), input: { path } } as RunEvent }])[0]
+    for (const path of ['a.txt', longest]) expect(callOf(path)).to.include({ tool_use_id: 'c', path })
+    for (const path of [`${longest}p`, 7])
+      expect(callOf(path)).to.include({ tool_use_id: 'c' }).and.not.have.property('path')
+  })
+
   it('D20.5: are open while the run goes on, and end with it', () => {
     expect(linesOf(turnStart(1))).to.deep.equal(['model m 1 0–null'])
     const cancelled: RunEvent = {
       ...{ type: 'error', error: '', code: 'cancelled', detail: '', suggestion: '', retryable: false },
     }
     expect(linesOf(turnStart(1), toolUse('a'), cancelled)).to.deep.equal(['model m 1 0–10', 'tool Write 1 10–20'])
+    expect(linesOf(turnStart(1), cancelled), 'nothing has failed').to.deep.equal(['model m 1 0–10'])
+    const failed = { ...cancelled, code: 'timeout' } as RunEvent
+    expect(linesOf(turnStart(1), toolUse('a'), failed), 'no model was asked').to.deep.equal([
+      ...['model m 1 0–10', 'tool Write 1 10–20'],
+    ])
   })
 
   it('D20.5: are also the pauses before a model is called again, and the calls of a model that another one has taken over', () => {
@@ -80,6 +94,10 @@ describe('the phases of a run', () => {
       'model m 1 0–30 failed',
       'retry http_529 1 10–25',
       'model spare 1 30–40',
+    ])
+    const other = warning('transport_retrying', { reason: 'x', delay_ms: 5 })
+    expect(linesOf(turnStart(1), { ...other, code: 'context_compacted' } as RunEvent, DONE)).to.deep.equal([
+      'model m 1 0–20',
     ])
     const failed: RunEvent = {
       ...{ type: 'error', error: '', code: 'timeout', detail: '', suggestion: '', retryable: true },

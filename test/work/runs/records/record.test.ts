@@ -1,5 +1,11 @@
 import { expect } from 'chai'
-import { describeRun, lostRecord, recordOf } from '../../../../shared/work/runs/records/record.ts'
+import {
+  aboutRequest,
+  aboutStart,
+  describeRun,
+  lostRecord,
+  recordOf,
+} from '../../../../shared/work/runs/records/record.ts'
 import { isFound } from '../../../../shared/work/runs/records/run-history.ts'
 import { RunFigures } from '../../../../shared/work/runs/run-figures.ts'
 import { asStored, DONE, recordOf as example, factsOf } from './setup.ts'
@@ -29,6 +35,22 @@ describe('the record of a run', () => {
     })
     expect([queued_ms, first_token_ms].every(Number.isInteger)).to.equal(true)
     expect(describeRun(factsOf(1, { customer_id: 'ada' }), figures)).to.include({ customer_id: 'ada' })
+  })
+
+  it('D20.6: has the request that began the run, unless it came with a history of its own', () => {
+    const about = { customer_id: 'ada', metadata: { a: 'b' }, files: [] }
+    const request = { ...about, prompt: `Ship it ${'x'.repeat(200)}`, model: 'm', background: true }
+    const title = aboutRequest(request).title ?? ''
+    expect(title)
+      .to.match(/^Ship it x+/)
+      .and.have.length.at.most(120)
+    const at = new Date('2026-11-24T11:00:00.000Z')
+    const known = { customer_id: 'ada', metadata: { a: 'b' }, attachments: [], title, deadline_at: undefined }
+    const kept = { prompt: request.prompt, model: 'm' }
+    expect(aboutStart(request, at)).to.deep.equal({ ...known, request: kept })
+    expect(aboutStart({ ...request, messages: [] }, at)).to.deep.equal({ ...known, request: undefined })
+    const dated = aboutStart({ ...request, deadline_hours: 0.5 }, at)
+    expect(dated).to.include({ deadline_at: '2026-11-24T11:30:00.000Z' })
   })
 
   it('D20.4: of a run whose process died says so, and no more than was known at its start', () => {

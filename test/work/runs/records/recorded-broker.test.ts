@@ -7,6 +7,7 @@ import { AppError, notFound } from '../../../../shared/kernel/errors.ts'
 import type { RunRecord } from '../../../../shared/work/runs/records/record.ts'
 import { createRecordedBroker, withRest } from '../../../../shared/work/runs/records/recorded-broker.ts'
 import { RunHistory } from '../../../../shared/work/runs/records/run-history.ts'
+import type { RunWitness } from '../../../../shared/work/runs/records/run-witness.ts'
 import { recordOf, runId, TENANT, textOf } from './setup.ts'
 
 const NOTE = ': recorded without deltas\n\n'
@@ -54,6 +55,55 @@ describe('a broker with the records of runs', () => {
     expect(await broker.getRun(TENANT, ID)).to.deep.equal(recordOf(1))
     expect(await failureOf(broker.cancelRun(TENANT, ID)), 'it has ended already').to.equal(undefined)
     expect(await failureOf(broker.steerRun(TENANT, ID, { id: 's', text: 'x' }))).to.include({ kind: 'conflict' })
+  })
+
+  it('D20.4: shows what it starts to the witness, and adds what is stored of sessions to what processes know', async () => {
+    const watched: unknown[] = []
+    const opened = { runId: ID, frames: [] as unknown as FrameStream }
+    const parts = {
+      startRun: async () => opened,
+      sendMessage: async () => opened,
+      listRuns: async () => ({ runs: [], next_cursor: null }),
+    }
+    const witness = { watch: (run: unknown, about: unknown) => watched.push([run, about]) } as unknown as RunWitness
+    const history = {
+      list: async (_tenant: unknown, known: (filter: object) => unknown) => known({ limit: 3 }),
+    } as unknown as RunHistory
+    const broker = createRecordedBroker(parts as unknown as Broker, { history, witness })
+    expect(await broker.startRun(TENANT, { prompt: 'one', customer_id: 'ada' })).to.equal(opened)
+    expect(await broker.sendMessage(TENANT, 's', { prompt: 'two' })).to.equal(opened)
+    const about = { tenant: TENANT, metadata: undefined, attachments: undefined }
+    expect(watched).to.deep.equal([
+      [opened, { ...about, kind: 'run', customer_id: 'ada', title: 'one' }],
+      [opened, { ...about, kind: 'message', session_id: 's', customer_id: undefined, title: 'two' }],
+    ])
+    expect(await broker.listRuns(TENANT, { limit: 3 })).to.deep.equal({ runs: [], next_cursor: null })
+    expect(broker).to.not.have.property('listSessions')
+    expect(createRecordedBroker(parts as unknown as Broker, { history, sessions: {} as never })).to.have.property(
+      'listSessions',
+    )
+    expect(createRecordedBroker(parts as unknown as Broker, { history }).startRun).to.equal(parts.startRun)
+  })
+
+  it('D32: says of a lost run whether its session is kept', async () => {
+    const of = async (record: Partial<RunRecord>, sessions?: object) => {
+      const store = {
+        get: async () => recordOf(1, { code: 'worker_lost', status: 'failed', event_count: 0, ...record }),
+        frames: async () => undefined,
+        page: async () => [],
+      }
+      const history = new RunHistory({
+        store,
+        retentionDays: async () => 30,
+        now: () => Date.parse('2026-11-24T12:00:00.000Z'),
+      })
+      const parts = { followRun: async () => Promise.reject(notFound('no run')) } as unknown as Broker
+      const broker = createRecordedBroker(parts, { history, ...(sessions && { sessions: sessions as never }) })
+      return (await follow(broker)).map(({ text }) => /"session_kept":(\w+)/.exec(String(text))?.[1])
+    }
+    expect(await of({ session_id: 's' }, {})).to.deep.equal(['true'])
+    expect(await of({}, {})).to.not.deep.equal(['true'])
+    expect(await of({ session_id: 's' })).to.not.deep.equal(['true'])
   })
 
   it('reads the record when the process does not answer', async () => {

@@ -1,13 +1,13 @@
 import { useSignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
 import type { FlowRun as FlowRunRequest } from '../../../../../shared/client/resources/flows.ts'
-import { caller, has } from '../../../api/caller.ts'
+import { caller } from '../../../api/caller.ts'
 import { isObject, listOf, type Path, withValue } from '../../../base/json-value.ts'
 import { CopyAs } from '../../../parts/copy-as.tsx'
 import { Notice } from '../../../parts/notice.tsx'
 import { TextArea } from '../../../parts/text-area.tsx'
 import { TextField } from '../../../parts/text-field.tsx'
-import { type Definition, type Flow, flowPath, placeOf } from '../flow.ts'
+import { type Definition, type Flow, flowPath } from '../flow.ts'
 import { FlowRun, pointerIntoInput } from './flow-run.ts'
 import { Fields } from './input-fields.tsx'
 import { type InputProblem, type Raw, rawOf, readInput } from './input-form.ts'
@@ -55,18 +55,11 @@ export function RunForm({ flow, revision, run, onStart }: RunFormProps) {
           <button type="submit" class="button main" disabled={run !== undefined && !run.isOver.value}>
             Run v{revision.version}
           </button>
-          {has('config') && <RunMany flow={flow} />}
         </div>
       </div>
     </form>
   )
 }
-
-const RunMany = ({ flow }: { flow: Flow }) => (
-  <a class="button" href={placeOf(flow.name, 'batches')}>
-    Run many …
-  </a>
-)
 
 /** The server's refusal: at its field, as long as the input is the same, else as a message. */
 function refusalOf(run: FlowRun | undefined, value: unknown): { field?: InputProblem; message?: string } {

@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { Schema } from '../../../../../shared/client/api.ts'
+import { has } from '../../../api/caller.ts'
 import { get } from '../../../api/engine.ts'
 import { useResource } from '../../../api/resource.ts'
 import { setFilters } from '../../../base/router.ts'
@@ -9,6 +10,7 @@ import { Empty } from '../../../parts/notice.tsx'
 import { type Definition, type Flow, flowPath, placeOf } from '../flow.ts'
 import type { FlowRun } from './flow-run.ts'
 import { FlowStory } from './flow-story.tsx'
+import { NewBatch } from './new-batch.tsx'
 import { RunForm } from './run-form.tsx'
 
 type RunViewProps = { flow: Flow; query: URLSearchParams; onChange(flow: Flow): void }
@@ -28,6 +30,7 @@ export function RunView({ flow, query, onChange }: RunViewProps) {
           <>
             {runnable.length > 1 && <Versions flow={flow} versions={runnable} chosen={chosen.version} />}
             <Runner key={chosen.version} flow={flow} revision={chosen} onChange={onChange} />
+            {has('config') && <NewBatch key={`batch ${chosen.version}`} flow={flow} version={chosen.version} />}
           </>
         )
       }}

@@ -12,12 +12,17 @@ import { Empty } from '../../../parts/notice.tsx'
 import { StateBadge } from '../../../parts/state-badge.tsx'
 import { Ago, Took } from '../../../parts/time.tsx'
 import { type Flow, isAbout, placeOf, runOf } from '../flow.ts'
+import { Batches } from './batches.tsx'
 import { addUp, DAYS, type FlowStats } from './flow-stats.ts'
 
 type Dispatch = Schema<'DispatchSummary'>
 
+/** What a flow has done: its runs, or its batches. */
+export const RunsView = ({ flow: { name }, view }: { flow: Flow; view: 'runs' | 'batches' }) =>
+  view === 'runs' ? <Runs name={name} /> : <Batches name={name} />
+
 /** How often a flow has run, how well, and its newest runs. */
-export function RunsView({ flow: { name } }: { flow: Flow }) {
+function Runs({ name }: { name: string }) {
   const ended = isAbout(name, 'flow.ended')
   const list = useList<Dispatch>({
     path: '/dispatches',

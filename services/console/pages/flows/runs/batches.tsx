@@ -9,31 +9,27 @@ import { money, shortId } from '../../../base/format.ts'
 import { isObject } from '../../../base/json-value.ts'
 import { hrefOf } from '../../../base/router.ts'
 import { Confirm } from '../../../parts/confirm.tsx'
-import { OpenForm } from '../../../parts/folded-form.tsx'
 import { Loaded } from '../../../parts/loading.tsx'
 import { More } from '../../../parts/more.tsx'
 import { Empty } from '../../../parts/notice.tsx'
 import { Progress, type ProgressParts } from '../../../parts/plan-progress.tsx'
 import { StateBadge } from '../../../parts/state-badge.tsx'
 import { Ago, Took } from '../../../parts/time.tsx'
-import { type Flow, placeOf } from '../flow.ts'
-import { NEW_BATCH, NewBatch } from './new-batch.tsx'
+import { placeOf } from '../flow.ts'
 
 type Batch = Schema<'FlowBatch'>
 
-/** What the batches of a flow have come to, and a new one. */
-export function BatchesView({ flow }: { flow: Flow }) {
-  const { name, served_version: served } = flow
+/** What the batches of a flow have come to. */
+export function Batches({ name }: { name: string }) {
   const list = useList<Batch>({ path: '/batches', field: 'batches', query: { flow: name }, concerns })
   return (
     <>
       <Loaded from={list}>
         {({ items }) =>
-          items.length === 0 ? <NoBatches flow={flow} /> : <BatchTable batches={items} onChange={list.reload} />
+          items.length === 0 ? <NoBatches name={name} /> : <BatchTable batches={items} onChange={list.reload} />
         }
       </Loaded>
       <More list={list} />
-      {may('run') && served !== null && <NewBatch flow={flow} onStarted={list.reload} />}
     </>
   )
 }
@@ -47,21 +43,19 @@ function concerns({ event, data }: TenantEvent): boolean | number {
   return isItem ? STORED_MS : event === 'batch.ended'
 }
 
-const NoBatches = ({ flow }: { flow: Flow }) => (
+const NoBatches = ({ name }: { name: string }) => (
   <Empty
     title="No batch yet"
     how={[
-      'Write one input a line, or choose a file of them: up to 10,000.',
+      'Open Run many inputs in the view Run: write one a line, or choose a file of up to 10,000.',
       'Start the batch: its items run behind all other work, and each fails alone.',
       'Come back for its results. With a deadline of an hour or more they may cost half.',
     ]}
     action={
-      flow.served_version === null ? (
-        <a class="button" href={placeOf(flow.name, 'run')}>
-          Publish a version first
+      may('run') && (
+        <a class="button main" href={placeOf(name, 'run')}>
+          Run many inputs
         </a>
-      ) : (
-        may('run') && <OpenForm name={NEW_BATCH}>Run many inputs</OpenForm>
       )
     }
   >

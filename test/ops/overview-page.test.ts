@@ -2,27 +2,27 @@ import { expect } from 'chai'
 import type { Page } from 'playwright-core'
 import type { Overview as Shown } from '../../services/console/base/overview.ts'
 import type { Overview } from '../../services/ops/overview.ts'
+import { findingsOf, isTooWide } from '../console/support/axe.ts'
+import { type ConsoleUnderTest, startConsole } from '../console/support/console.ts'
 import { useMongo } from '../support/mongo.ts'
-import { inBothForms } from '../support/product.ts'
+import { startMembers } from '../support/product.ts'
 import { until } from '../support/until.ts'
-import { findingsOf, isTooWide } from './support/axe.ts'
-import { type ConsoleUnderTest, startConsole } from './support/console.ts'
 
 /** The page reads what the listener answers: their types are of two programs that do not know each other. */
 const shownOf = (overview: Overview): Shown => overview
 
-inBothForms('the page of the ops listener', (start, form) => {
-  const mongo = form === 'cluster' ? useMongo() : undefined
+describe('the page of the ops listener of a cluster', () => {
+  const mongo = useMongo()
   let pages: ConsoleUnderTest
   let page: Page
-  /** That of a process that knows the tenants: in a cluster a gateway. */
+  /** That of a process that knows the tenants, a gateway. */
   let ops = ''
 
   const section = (title: string) => page.getByRole('region', { name: title })
   const read = async () => shownOf((await (await fetch(ops)).json()) as Overview)
 
   before(async () => {
-    pages = await startConsole({ start, env: { ...mongo?.env } })
+    pages = await startConsole({ start: startMembers, env: mongo.env })
     const { opsUrls, call, stream } = pages.product
     for (const url of opsUrls) {
       pages.allow(url)
@@ -66,10 +66,7 @@ inBothForms('the page of the ops listener', (start, form) => {
     expect(await section('Processes').locator('tbody tr').count()).to.equal(pages.product.opsUrls.length)
     await page.unroute(`${ops}/`)
     await lookAgain()
-    await until(async () => (await page.getByRole('alert').count()) === 0, {
-      what: 'the page to go on',
-      withinMs: 10_000,
-    })
+    await until(async () => (await page.getByRole('alert').count()) === 0, { what: 'the page to go on' })
   })
 
   it('leads to the dashboard of the queues, the members and the tenants', async () => {

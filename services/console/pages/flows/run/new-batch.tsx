@@ -6,48 +6,50 @@ import { useResource } from '../../../api/resource.ts'
 import { tell, tellFailure } from '../../../base/announce.ts'
 import { bytes, counted, money } from '../../../base/format.ts'
 import { listOf } from '../../../base/json-value.ts'
+import { navigate } from '../../../base/router.ts'
 import { CopyAs } from '../../../parts/copy-as.tsx'
 import { SelectField } from '../../../parts/field.tsx'
-import { FoldedForm } from '../../../parts/folded-form.tsx'
 import { SaveForm } from '../../../parts/save-form.tsx'
 import { TextArea } from '../../../parts/text-area.tsx'
 import { TextField } from '../../../parts/text-field.tsx'
-import { type Flow, flowPath } from '../flow.ts'
-import { InstanceField } from '../run/instance-field.tsx'
+import { type Flow, flowPath, placeOf } from '../flow.ts'
+import { InstanceField } from './instance-field.tsx'
 
-export const NEW_BATCH = 'new-batch'
+type NewBatchProps = { flow: Flow; version: number }
 
-type NewBatchProps = { flow: Flow; onStarted(): void }
-
-/** Runs what is served for many inputs: lines that are written, a file of this computer, or one that is kept. */
-export const NewBatch = (props: NewBatchProps) => (
-  <FoldedForm name={NEW_BATCH} summary="Run many inputs …">
-    <BatchForm {...props} />
-  </FoldedForm>
-)
+/** Runs a version for many inputs: lines that are written, a file of this computer, or one that is kept. */
+export function NewBatch(props: NewBatchProps) {
+  const isOpen = useSignal(false)
+  return (
+    <details class="card" onToggle={({ currentTarget }) => (isOpen.value = currentTarget.open)}>
+      <summary class="padded">Run many inputs …</summary>
+      {isOpen.value && <BatchForm {...props} />}
+    </details>
+  )
+}
 
 const [WRITTEN, CHOSEN] = ['written', 'chosen'] as const
 
-function BatchForm({ flow, onStarted }: NewBatchProps) {
+function BatchForm({ flow, version }: NewBatchProps) {
   const inputs = useInputs(flow)
   const [instance, deadline, price] = [useSignal(''), useSignal(''), useSignal('')]
   const model = useSignal(flow.definition.model === undefined ? (caller().value?.model ?? '') : '')
   const path = flowPath(flow.name, '/batch')
-  const answerer = { provider_instance: instance.value, ...(model.value !== '' && { model: model.value }) }
+  const answerer = {
+    provider_instance: instance.value,
+    ...(model.value !== '' && { model: model.value }),
+    ...(version !== flow.served_version && { version }),
+  }
   const rest = { ...answerer, ...(deadline.value !== '' && { deadline_hours: Number(deadline.value) }) }
   const start = async () => {
     await send<Schema<'FlowBatch'>>('POST', path, { ...(await inputs.take()), ...rest })
     tell('The batch has begun')
-    onStarted()
+    navigate(placeOf(flow.name, 'batches'))
   }
   const estimate = async () => (price.value = await priceOf(flow, itemsIn(await inputs.read()), answerer))
   const more = (
     <>
-      {inputs.canRead && (
-        <button type="button" class="button" onClick={() => void estimate().catch(tellFailure)}>
-          What will it cost?
-        </button>
-      )}
+      {inputs.canRead && <PriceButton onAsk={() => void estimate().catch(tellFailure)} />}
       <CopyAs method="POST" path={path} body={{ file_id: inputs.fileId, ...rest }} />
     </>
   )
@@ -65,6 +67,12 @@ function BatchForm({ flow, onStarted }: NewBatchProps) {
     </SaveForm>
   )
 }
+
+const PriceButton = ({ onAsk }: { onAsk(): void }) => (
+  <button type="button" class="button" onClick={onAsk}>
+    What will it cost?
+  </button>
+)
 
 const ABOUT_DEADLINES =
   'What has not begun by then is not run. Where you say 1 or more, batches of OpenAI, Anthropic and Google may take them for half the price.' as const

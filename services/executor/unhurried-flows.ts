@@ -1,0 +1,80 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { toAppError } from '../../shared/kernel/errors.ts'
+import { runIdOf } from '../../shared/kernel/ids.ts'
+import type { TenantId } from '../../shared/kernel/tenant.ts'
+import type { Admission } from '../../shared/tenancy/limits/admission.ts'
+import type { PlacedRun } from '../../shared/tenancy/limits/port.ts'
+import { turnOf } from '../../shared/tenancy/limits/start-lines.ts'
+import { BATCH_ITEMS } from '../../shared/tenancy/limits/start-order.ts'
+import type { Dispatch, Dispatches } from '../../shared/work/flows/port.ts'
+import type { FlowJobs } from './flow-jobs.ts'
+import type { Settled } from './job-retry.ts'
+
+/** The pause before a place is asked for again where the line is full, or cannot be reached. */
+const WAIT_MS = 5_000
+/** How often a flow that waits for its place is looked at: it may have been cancelled. */
+const LOOK_EVERY_MS = 1_000
+
+export type PlacesDeps = { admission: Pick<Admission, 'admit'>; now: () => Date }
+
+type Waiting = { deadline: string; signal: AbortSignal }
+
+/** The place of what nobody waits for among the runs of its tenant (D55.2). */
+export const placeOf = (tenant: TenantId, traceId: string): PlacedRun => ({
+  ...{ tenant, runId: runIdOf(traceId), customer: BATCH_ITEMS },
+})
+
+/** Waits in the line of its tenant for a place, until its deadline. Its budget is asked by its first model call. */
+export async function waitForPlace(
+  place: PlacedRun,
+  { deadline, signal }: Waiting,
+  { admission, now }: PlacesDeps,
+): Promise<'placed' | 'late' | 'left'> {
+  for (;;) {
+    const waitSecs = (Date.parse(deadline) - now().getTime()) / 1_000
+    if (signal.aborted || waitSecs <= 0) return signal.aborted ? 'left' : 'late'
+    try {
+      const wait = await admission.admit({ ...place, priority: 'batch', waitSecs })
+      return wait ? await turnOf(wait, signal) : 'placed'
+    } catch (cause) {
+      const { kind, code, retryAfterSecs = 1 } = toAppError(cause)
+      if (code === 'budget_exhausted') return 'placed'
+      if (kind !== 'rate_limit' && kind !== 'unavailable') throw cause
+      await sleep(Math.min(WAIT_MS, 1_000 * retryAfterSecs), undefined, { signal }).catch(() => {})
+    }
+  }
+}
+
+export type UnhurriedDeps = PlacesDeps & { dispatches: Pick<Dispatches, 'get'>; flows: Pick<FlowJobs, 'handle'> }
+
+/**
+ * Runs a flow that has time until its deadline (D54.8), as soon as its tenant has a place for it; at its deadline in any case, when it ends by that. Throws
+ * `unavailable` when the store is away.
+ */
+export async function runUnhurried(
+  tenant: TenantId,
+  id: string,
+  { leaving, ...deps }: UnhurriedDeps & { leaving: AbortSignal },
+): Promise<Settled> {
+  const dispatch = await deps.dispatches.get(tenant, id)
+  if (dispatch && isQueued(dispatch)) await placed(tenant, dispatch, { leaving, ...deps })
+  if (leaving.aborted && isQueued(await deps.dispatches.get(tenant, id))) return { end: { again: true } }
+  return { end: await deps.flows.handle({ kind: 'flow', tenant, id }) }
+}
+
+const isQueued = (dispatch: Dispatch | undefined): boolean => dispatch?.status === 'queued'
+
+/** Resolves when it has a place, needs none any more, or this process is leaving. */
+async function placed(
+  tenant: TenantId,
+  { trace_id: id, deadline_at: deadline = '' }: Dispatch,
+  { leaving, dispatches, ...deps }: UnhurriedDeps & { leaving: AbortSignal },
+): Promise<void> {
+  const over = new AbortController()
+  const look = async () => {
+    if (!isQueued(await dispatches.get(tenant, id))) over.abort()
+  }
+  const timer = setInterval(() => void look().catch(() => {}), LOOK_EVERY_MS)
+  const signal = AbortSignal.any([leaving, over.signal])
+  await waitForPlace(placeOf(tenant, id), { deadline, signal }, deps).finally(() => clearInterval(timer))
+}

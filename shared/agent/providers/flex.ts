@@ -1,0 +1,28 @@
+import type { ModelOptions } from '../../kernel/model-options.ts'
+import type { CountedUsage, Failure, ModelRequest } from './port.ts'
+
+/** The name of OpenAI's tier for calls that may take their time, for half the price (D54.9). */
+export const FLEX = 'flex'
+
+/** What the tier takes, as a part of the price. */
+const PRICE_FACTOR = 0.5
+/** As long as a call may wait for the tier, and another one then be answered: with less time a call goes in the normal one. */
+const LEAST_MS = 600_000
+
+type Call = Pick<ModelRequest, 'caller' | 'isUrgent'>
+
+/** Whether a call goes in the flex tier: its instance says so, and it has no haste. */
+export function wantsFlex({ caller, isUrgent }: Call, { flex }: ModelOptions): boolean {
+  const { priority, deadlineMs = Number.POSITIVE_INFINITY } = caller ?? {}
+  return flex === true && priority === 'batch' && !isUrgent && deadlineMs - Date.now() >= LEAST_MS
+}
+
+/** Whether a call that has failed so is to be made in the normal tier: the flex tier has had no room for it, or has not answered in time. */
+export const leavesFlex = ({ code, reason }: Failure): boolean => reason === NO_FLEX || code === 'timeout'
+
+/** The reason of a failure: OpenAI had no room in the flex tier. */
+export const NO_FLEX = 'resource_unavailable'
+
+/** The counts of an answer that came in this tier, as the answer itself says. */
+export const countedIn = (tier: unknown, usage: CountedUsage | undefined): CountedUsage | undefined =>
+  usage && tier === FLEX ? { ...usage, priceFactor: PRICE_FACTOR } : usage

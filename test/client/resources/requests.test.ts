@@ -1,0 +1,193 @@
+// Tests every resource of the client that sends one request: which one it is, and what it makes of the answer.
+import { expect } from 'chai'
+import { AgentEngine, ApiError, ConnectionFailed, createEstimates } from '../../../shared/client/client.ts'
+import { type Answer, fakeServer, json, refusal, stream } from '../fake-server.ts'
+
+const engineOn = (...answers: Answer[]) => {
+  const { options, sent } = fakeServer(answers)
+  return { engine: new AgentEngine(options), sent }
+}
+const ended = { id: 1, event: 'done', data: { stop_reason: 'end_turn' } }
+const runs: Answer = () => stream([ended], { 'x-run-id': 'run_1' })
+
+type Row = [call: (engine: AgentEngine) => unknown, request: string, body?: unknown, answer?: unknown, made?: unknown]
+const ROWS: readonly Row[] = [
+  [(it) => it.me(), 'GET /me', undefined, { tenant: 't' }, { tenant: 't' }],
+  [(it) => it.run({ prompt: 'hi' }).result(), 'POST /agent/run', { prompt: 'hi' }, runs],
+  [
+    (it) => it.runs.start({ prompt: 'hi' }),
+    'POST /agent/run',
+    { prompt: 'hi', background: true },
+    { run_id: 'run_1' },
+    'run_1',
+  ],
+  [(it) => it.runs.get('a/b'), 'GET /runs/a%2Fb', undefined, { run_id: 'a' }, { run_id: 'a' }],
+  [
+    (it) => it.runs.resume('run_1', { after: 7 }).result(),
+    'GET /runs/run_1/events',
+    undefined,
+    () => stream([{ ...ended, id: 8 }]),
+  ],
+  [(it) => it.runs.steer('run_1', 'stop'), 'POST /runs/run_1/steer', { prompt: 'stop' }],
+  [(it) => it.runs.cancel('run_1'), 'DELETE /runs/run_1'],
+  [
+    (it) => it.sessions.list({ limit: 2 }).all(),
+    'GET /sessions?limit=2',
+    undefined,
+    { sessions: [1], next_cursor: null },
+    [1],
+  ],
+  [
+    async (it) => (await it.sessions.open('s', { messages: [{ role: 'user', content: 'a' }] })).id,
+    'POST /sessions',
+    { session_id: 's', messages: [{ role: 'user', content: 'a' }] },
+    { session_id: 's-1' },
+    's-1',
+  ],
+  [async (it) => (await it.sessions.open()).id, 'POST /sessions', {}, { session_id: 's-1' }, 's-1'],
+  [(it) => it.flows.get('total'), 'GET /flows/total', undefined, { name: 'total' }, { name: 'total' }],
+  [(it) => it.flows.list().all(), 'GET /flows', undefined, { flows: [], next_cursor: null }, []],
+  [
+    (it) => it.flows.run('total', { instance: 'main', input: { n: 1 } }),
+    'POST /flows/total/run',
+    { provider_instance: 'main', input: { n: 1 } },
+    () => stream([{ id: 1, event: 'result', data: { verdict: 'ok', output: 2 } }], { 'x-run-id': 'run_1' }),
+    { ok: true, verdict: 'ok', output: 2, problems: [] },
+  ],
+  [
+    async (it) => (await it.plans.submit({ steps: [] })).id,
+    'POST /plans/submit',
+    { steps: [] },
+    { id: 'plan_1' },
+    'plan_1',
+  ],
+  [(it) => it.plans.check({ steps: [] }), 'POST /plans/check', { steps: [] }, { waves: [] }, { waves: [] }],
+  [
+    (it) => it.plans.list().page('c'),
+    'GET /plans?cursor=c',
+    undefined,
+    { plans: [1], next_cursor: 'd' },
+    { plans: [1], items: [1], next_cursor: 'd' },
+  ],
+  [(it) => it.permissions.list().all(), 'GET /permissions', undefined, { permissions: [], next_cursor: null }, []],
+  [(it) => it.permissions.get('p'), 'GET /permissions/p', undefined, { id: 'p' }, { id: 'p' }],
+  [
+    (it) => it.permissions.decided({ since: '2026' }).all(),
+    'GET /permissions?state=decided&since=2026',
+    undefined,
+    { permissions: [], next_cursor: null },
+    [],
+  ],
+  [
+    (it) => it.permissions.remembered().all(),
+    'GET /permissions?state=remembered',
+    undefined,
+    { remembered: [], next_cursor: null },
+    [],
+  ],
+  [(it) => it.permissions.reply('s', 'p', { allow: true }), 'POST /sessions/s/permissions/p', { allow: true }],
+  [(it) => it.permissions.forget('s', 'Write'), 'DELETE /permissions/remembered?session_id=s&tool_name=Write'],
+  [(it) => it.permissions.forget('s'), 'DELETE /permissions/remembered?session_id=s'],
+  [(it) => it.usage({ by: 'day' }).all(), 'GET /usage?by=day', undefined, { rows: [], next_cursor: null }, []],
+  [(it) => it.dispatches.get('trace_1'), 'GET /dispatches/trace_1', undefined, { trace_id: 't' }, { trace_id: 't' }],
+  [(it) => createEstimates(it).run({ prompt: 'hi' }), 'POST /agent/run?dry_run=true', { prompt: 'hi' }],
+  [
+    (it) => createEstimates(it).flow('a/b', { input: {} } as never),
+    'POST /flows/a%2Fb/run?dry_run=true',
+    { input: {} },
+  ],
+  [(it) => createEstimates(it).plan({ steps: [] }), 'POST /plans/submit?dry_run=true', { steps: [] }],
+  [(it) => it.raw.put('/config/engine', { body: {} }), 'PUT /config/engine', {}],
+  [
+    (it) => it.raw.patch('/sessions/{id}', { path: { id: 's' }, body: { title: 'a' } }),
+    'PATCH /sessions/s',
+    { title: 'a' },
+  ],
+]
+
+describe('a resource of the client', () => {
+  for (const [call, request, body, answer = {}, made] of ROWS)
+    it(`sends ${request} for ${String(call).replaceAll(/\s+/g, ' ').slice(0, 60)}`, async () => {
+      const { engine, sent } = engineOn(typeof answer === 'function' ? (answer as Answer) : () => json(answer))
+      const result = await call(engine)
+      expect(sent.map(({ method, path, body: of }) => [`${method} ${path}`, of])).to.deep.equal([[request, body]])
+      if (made !== undefined) expect(result).to.deep.equal(made)
+    })
+
+  it('of a session sends its requests below the session', async () => {
+    const { engine, sent } = engineOn(
+      () => json({ session_id: 'a/b' }),
+      ...[runs, runs, ...Array.from({ length: 5 }, (): Answer => () => json({ messages: [], next_cursor: null }))],
+    )
+    const chat = await engine.sessions.open('a/b')
+    await chat.send('hi').result()
+    await chat.send({ prompt: 'hi', model: 'm' }).result()
+    await chat.get()
+    await chat.messages({ head: 'm1' }).all()
+    await chat.fork('m1', 'c')
+    await chat.rename('new')
+    await chat.delete()
+    const own = '/sessions/a%2Fb'
+    expect(sent.slice(1).map(({ method, path, body }) => [method, path, body])).to.deep.equal([
+      ['POST', `${own}/messages`, { prompt: 'hi' }],
+      ['POST', `${own}/messages`, { prompt: 'hi', model: 'm' }],
+      ['GET', own, undefined],
+      ['GET', `${own}/messages?head=m1`, undefined],
+      ['POST', `${own}/fork`, { at: 'm1', session_id: 'c' }],
+      ['PATCH', own, { title: 'new' }],
+      ['DELETE', own, undefined],
+    ])
+  })
+
+  it('that starts something names it by a key, made at random unless given, and by none for null', async () => {
+    const keyOf = async (start: (engine: AgentEngine) => unknown, answer: object) => {
+      const { engine, sent } = engineOn(() => json(answer))
+      await start(engine)
+      return sent[0]?.headers.get('idempotency-key')
+    }
+    for (const start of [
+      (options?: object) => keyOf((it) => it.runs.start({ prompt: 'hi' }, options), { run_id: 'r' }),
+      (options?: object) => keyOf((it) => it.runs.steer('r', 'hi', options), {}),
+      (options?: object) => keyOf((it) => it.plans.submit({ steps: [] }, options), { id: 'p' }),
+    ]) {
+      expect(await start()).to.match(/^auto-\d+-\d+-\d+-\d+$/)
+      expect(await start({ idempotencyKey: 'k' })).to.equal('k')
+      expect(await start({ idempotencyKey: null })).to.equal(null)
+    }
+  })
+
+  it('joins a session that exists, and throws what else is refused', async () => {
+    const conflict: Answer = () => refusal(409, 'conflict')
+    expect((await engineOn(conflict).engine.sessions.open('s')).id).to.equal('s')
+    const refused: [Answer, string?][] = [[conflict], [() => refusal(403, 'no'), 's']]
+    for (const [answer, id] of refused)
+      expect(
+        await engineOn(answer)
+          .engine.sessions.open(id)
+          .catch((cause: unknown) => cause),
+      ).to.be.instanceOf(ApiError)
+  })
+
+  it('reads a list up to as many items as are wanted, and takes an answer without a list for one of something else', async () => {
+    const pages: Answer[] = [
+      () => json({ runs: [1, 2], next_cursor: 'c' }),
+      () => json({ runs: [3], next_cursor: null }),
+    ]
+    expect(
+      await engineOn(...pages)
+        .engine.runs.list()
+        .all(3),
+    ).to.deep.equal([1, 2, 3])
+    const { engine, sent } = engineOn(...pages)
+    expect(await engine.runs.list().all(2)).to.deep.equal([1, 2])
+    expect(await engine.runs.list().all(0)).to.deep.equal([])
+    expect(sent).to.have.length(1)
+    for (const answer of [{ fine: true }, {}])
+      expect(
+        await engineOn(() => json(answer))
+          .engine.runs.list()
+          .all()
+          .catch((cause: unknown) => cause),
+      ).to.be.instanceOf(ConnectionFailed)
+  })
+})
