@@ -53,11 +53,10 @@ export async function* untilAborted(frames: OpenedRun['frames'], signal: AbortSi
 
 const outputOf = (texts: readonly string[]): string => texts.join('\n\n')
 
-const doneAnswer = (
-  runId: string,
-  texts: readonly string[],
-  { type: _type, stop_reason, output = outputOf(texts), ...usage }: DoneEvent,
-): RunAnswer => ({ run_id: runId, output, usage, stop_reason })
+function doneAnswer(runId: string, texts: readonly string[], event: DoneEvent): RunAnswer {
+  const { type: _, stop_reason, output = outputOf(texts), ...usage } = event
+  return { run_id: runId, output, usage, stop_reason }
+}
 
 const planAnswer = (runId: string, texts: readonly string[], event: PlanQueuedEvent): RunAnswer => ({
   run_id: runId,

@@ -242,7 +242,7 @@ describe('the room at a model', () => {
                           limit: fc.integer({ min: 6_000_000, max: 9_000_000 }),
                           left: fc.integer({ min: 1e6, max: 6e6 }),
                         },
-                        resetMs: fc.constantFrom(undefined, 1_000, 59_000),
+                        resetMs: fc.constantFrom(undefined, 20_000, 59_000),
                       }),
                       fc.constant({ limit: 6_000, left: 0, resetMs: undefined }),
                     ),
