@@ -41,4 +41,5 @@ export function answerParent(answer: (question: never) => Promise<unknown>): voi
     void answer(content as never).then((said) => process.send?.({ id, content: said } satisfies Message))
   })
   process.on('disconnect', () => process.exit())
+  if (!process.connected) process.exit() // It has gone while this process started.
 }
