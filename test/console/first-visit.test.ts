@@ -100,7 +100,7 @@ describe('the console, for somebody who has never seen it', () => {
     expect(await faultsOf(page)).to.deep.equal([])
     await page.keyboard.press('Escape')
     await page.locator('.step-panel').waitFor({ state: 'detached' })
-    expect(await page.evaluate<string>('document.activeElement.getAttribute("href")')).to.include('step=slow')
+    await page.locator('.waves a[href*="step=slow"]:focus').waitFor()
     await page.getByRole('button', { name: 'Cancel this plan' }).click()
     await page.locator('.page-head [data-state="cancelled"]').waitFor()
   })

@@ -61,8 +61,16 @@ describe('one-shot runs after the death of their processes', () => {
     ENABLE_BASH: 'true',
     TOOL_PERMISSIONS: '{"Bash":"allow"}',
   })
+  /** A busy machine may refuse a start for its store's sake: it is sent again. */
   const open = (url: string, prompt: string, more: object = {}) =>
-    openStream(`${url}/agent/run`, initOf('POST', { prompt, ...more }))
+    until(
+      () =>
+        openStream(`${url}/agent/run`, initOf('POST', { prompt, ...more })).catch((cause: unknown) => {
+          if (!String(cause).includes('storage_unavailable')) throw cause
+          return undefined
+        }),
+      { what: 'a run to be accepted' },
+    )
   const follow = async (url: string, runId: string, after: number): Promise<EventStream> => {
     const init = initOf('GET', undefined, { 'last-event-id': String(after) })
     const opening = async () => openStream(`${url}/runs/${runId}/events`, init).catch(() => undefined)

@@ -29,7 +29,7 @@ export async function runScenarios(script: ScenarioScript): Promise<never> {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(130))
   const isFull = options.full && !options.short
   const run = { isFull, isTimed: !options.untimed, random: new Random(chooseSeed(options.seed, say)) }
-  const waiting = chooseScenarios(script.scenarios, options.only)
+  const waiting = chooseScenarios(script.scenarios, options.only?.join())
     .filter((each) => isFull || !each.isFullOnly)
     .values()
   let isAllKept = true
@@ -44,7 +44,7 @@ export async function runScenarios(script: ScenarioScript): Promise<never> {
 function optionsOf() {
   const { values } = parseArgs({
     options: {
-      only: { type: 'string' },
+      only: { type: 'string', multiple: true },
       short: { type: 'boolean', default: false },
       full: { type: 'boolean', default: false },
       untimed: { type: 'boolean', default: false },
@@ -59,7 +59,7 @@ const idsOf = (scenarios: readonly Scenario[]): string[] =>
   [...new Set(scenarios.map(({ id }) => id))].toSorted((a, b) => Number(a.slice(1)) - Number(b.slice(1)))
 
 const usageOf = ({ name, scenarios, takes }: ScenarioScript) => `npm run ${name} -- [options]
-  --only     run only the scenarios of these promises, separated by commas: ${idsOf(scenarios).join(', ')}
+  --only     run only the scenarios of these promises, separated by commas, or --only again: ${idsOf(scenarios).join(', ')}
   --full     the full numbers, one scenario at a time (${takes.full} instead of ${takes.short})
   --short    the short form, which is the default
   --untimed  show durations and sizes without judging them, for a machine that is busy with other work

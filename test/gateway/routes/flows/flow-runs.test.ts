@@ -113,8 +113,8 @@ describe('runs of flows', () => {
     await post(run, { ...whole, x: 1 })
     await post(run, BODY, { 'idempotency-key': 'k 1' })
     expect(calls).to.deep.equal([
-      [DEFAULT_TENANT, 'invoice-total', { request: whole, subject: 'ada', idempotencyKey: undefined }],
-      [DEFAULT_TENANT, 'invoice-total', { request: BODY, subject: 'ada', idempotencyKey: 'k 1' }],
+      [DEFAULT_TENANT, 'invoice-total', { request: whole, subject: 'ada', idempotencyKey: undefined, readsEnd: true }],
+      [DEFAULT_TENANT, 'invoice-total', { request: BODY, subject: 'ada', idempotencyKey: 'k 1', readsEnd: true }],
     ])
   })
 
