@@ -65,7 +65,7 @@ export type ErrorEvent = Partial<RunTotals> & {
   session_kept?: true
   /** Only for `invalid_output`: why the last try is invalid. */
   problems?: readonly OutputProblem[]
-  /** Only for `no_room`: when there may be room. */
+  /** Only for `no_room`, when there may be room, and for `budget_exhausted`, when the budget begins anew. */
   retry_after_secs?: number
 }
 

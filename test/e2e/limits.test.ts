@@ -179,6 +179,7 @@ inBothForms("a tenant's limits", (startProduct, form) => {
     const before = product.model.requests.length
     const frames = await (await product.run({ prompt: 'hi' })).all()
     expect(frames.at(-1)?.data).to.include({ code: 'budget_exhausted', retryable: false })
+    expect(frames.at(-1)?.data['retry_after_secs'], 'until the budget begins anew').to.be.within(1, 86_400)
     expect(frames.some(({ event }) => event === 'tool_result')).to.equal(true)
     expect(product.model.requests.length - before).to.equal(1)
     await counted(used, 2_000_001)

@@ -251,7 +251,10 @@ function stopReasonOf({ outcome }: Answer, results: readonly ToolResultBlock[]):
   return outcome === 'stopped' ? 'stop_sequence' : 'end_turn'
 }
 
-const failureEvent = ({ code, message, reason }: Failure): ErrorEvent => errorEvent(code, message, reason)
+function failureEvent({ code, message, reason, retryAfterMs }: Failure): ErrorEvent {
+  const hasTime = code === 'budget_exhausted' && retryAfterMs !== undefined
+  return { ...errorEvent(code, message, reason), ...(hasTime && { retry_after_secs: Math.ceil(retryAfterMs / 1_000) }) }
+}
 
 function contextOf(input: RunInput, { models, tools, signal }: RunResources, account: Account): Context {
   const { conversation, systemPrompt, background } = input

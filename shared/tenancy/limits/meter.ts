@@ -261,7 +261,8 @@ function noTurn({ retryAfterMs }: TurnRefusal): ModelPart {
   return { type: 'failure', failure: { ...fields, message, retryAfterMs } }
 }
 
-function failureOf({ code, message, reason }: BudgetRefusal): ModelPart {
+function failureOf({ code, message, reason, retryAfterSecs }: BudgetRefusal): ModelPart {
   const isRetryable = code === 'storage_unavailable' || reason === 'budget_reserved'
-  return { type: 'failure', failure: { code, message, reason, isRetryable, isFailover: false } }
+  const begins = !isRetryable && { retryAfterMs: 1_000 * retryAfterSecs }
+  return { type: 'failure', failure: { code, message, reason, isRetryable, isFailover: false, ...begins } }
 }

@@ -175,7 +175,8 @@ describe('a metered provider', () => {
   ] as const)
     it(`a call that the budget refuses with ${code} makes no call, and ${isRetryable ? 'can' : 'cannot'} be retried`, async () => {
       refusal = { code, message: 'refused', reason: 'tokens_per_day', retryAfterSecs: 1 }
-      const failure = { code, message: 'refused', reason: 'tokens_per_day', isRetryable, isFailover: false }
+      const retry = !isRetryable && { retryAfterMs: 1_000 }
+      const failure = { code, message: 'refused', reason: 'tokens_per_day', isRetryable, isFailover: false, ...retry }
       expect(await read(metered([text(2), FINISH]))).to.deep.equal([{ type: 'failure', failure }])
       expect([spent, closed]).to.deep.equal([[], 0])
     })
