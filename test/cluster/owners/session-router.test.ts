@@ -334,6 +334,16 @@ describe('session router: calling the owner', () => {
     expect(await failureOf(router.callOwner(SESSION, busy))).to.include({ kind: 'conflict' })
   })
 
+  it('a claim that is written again while that is asked for is found: its session is not taken for unknown', async () => {
+    const { router, claims } = setUp({
+      isRebuilt: async () => {
+        claims.set(ID, { epoch: 2, token: 'again' })
+        return true
+      },
+    })
+    expect(await router.callOwner(SESSION, async ({ token }) => token)).to.equal('again')
+  })
+
   it('a stored session without a worker is claimed for the one that it hashes to, which is called', async () => {
     for (const owner of [undefined, 9]) {
       const asked: string[] = []
