@@ -5,12 +5,9 @@ import {
   type VendorBatches,
 } from '../../shared/agent/providers/batch/port.ts'
 import type { ToolBox } from '../../shared/agent/tools/port.ts'
-import { begunOf, type CallKeeper, mayWait } from '../../shared/agent/tools/recorded-calls.ts'
-import type { KnownExecutors } from '../../shared/cluster/members/executors.ts'
+import { mayWait } from '../../shared/agent/tools/recorded-calls.ts'
 import { createKeyedQueue } from '../../shared/kernel/async/keyed-queue.ts'
-import { retryUntil } from '../../shared/kernel/async/retry.ts'
 import { hasKind } from '../../shared/kernel/errors.ts'
-import type { JsonObject } from '../../shared/kernel/events.ts'
 import { itemTraceId } from '../../shared/kernel/ids.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
@@ -20,8 +17,9 @@ import type { BatchStore } from '../../shared/work/flows/batch/store.ts'
 import { checkInput } from '../../shared/work/flows/calls/choose-routes.ts'
 import type { Dispatches, Flow } from '../../shared/work/flows/port.ts'
 import type { FlowJobs } from './flow-jobs.ts'
+import { KeptCalls, type KeptCallsDeps } from './kept-calls.ts'
 
-export type WavesDeps = {
+export type WavesDeps = KeptCallsDeps & {
   batches: BatchStore
   dispatches: Pick<Dispatches, 'get'>
   checkers: SchemaCheckers
@@ -30,9 +28,6 @@ export type WavesDeps = {
   openVendor(tenant: TenantId, instance: string): Promise<VendorBatches | undefined>
   /** Those that ask nobody. */
   toolBox: Pick<ToolBox, 'find'>
-  executors: Pick<KnownExecutors, 'isAlive'>
-  /** This executor's epoch. */
-  epoch(): number
   now: () => Date
   log: Log
 }
@@ -77,11 +72,11 @@ export class BatchWaves {
   readonly #deps: WavesDeps
   /** One chunk of a tenant is rehearsed at a time, which takes CPU: so the first ones are at the vendor soon, whatever becomes of this process then. */
   readonly #rehearsals = createKeyedQueue()
-  /** The tool calls that this process is at. */
-  readonly #atWork = new Set<string>()
+  readonly #keptCalls: KeptCalls
 
   constructor(deps: WavesDeps) {
     this.#deps = deps
+    this.#keptCalls = new KeptCalls(deps)
   }
 
   /** Takes a chunk as far as it comes without a wait. Throws `unavailable` when the store is away. */
@@ -133,7 +128,7 @@ export class BatchWaves {
     return undefined
   }
 
-  /** What a batch that cannot be read has answered: nothing when it is gone, nothing yet otherwise. */
+  /** For a batch that cannot be read: no answers when the vendor does not know it any more, and `undefined` where they may still come. */
   #unread(wave: Wave, cause: unknown): ReadonlyMap<string, BatchAnswer> | undefined {
     const { now, log } = this.#deps
     const isGone = hasKind(cause, 'not_found') && now().getTime() - wave.at_ms > GONE_MS
@@ -202,32 +197,12 @@ export class BatchWaves {
     const item = { traceId: itemTraceId(batch_id, chunk.first + i), answers }
     // A failure of the vendor's batch is no reason to call another provider.
     const call = { flow, route: { instance: vendor_instance ?? '', model }, fallback: null }
-    return flows.rehearse(tenant, { ...call, item, input, keeper: this.#keeper(tenant, batch, { chunk, answers }) })
-  }
-
-  /** Keeps the calls of tools with the answers of the vendor. */
-  #keeper(tenant: TenantId, { expires_at }: Batch, { chunk, answers }: Keeping): CallKeeper {
-    const { batches, epoch, executors } = this.#deps
-    const add = (id: string, body: JsonObject) =>
-      batches.addAnswer(tenant, chunk, { call: id, answer: { status: KEPT, body }, expires_at })
-    return {
-      begin: async (id) => {
-        if (await add(begunOf(id), { executor: epoch() })) {
-          this.#atWork.add(id)
-          return 'begun'
-        }
-        const known = await batches.answers(tenant, chunk)
-        const executor = Number(known.get(begunOf(id))?.body['executor'])
-        const isAlive = executor === epoch() ? this.#atWork.has(id) : await executors.isAlive(executor)
-        return isAlive || known.has(id) ? 'elsewhere' : 'lost'
-      },
-      end: async (id, outcome) => {
-        const body = outcome as unknown as JsonObject
-        const until = performance.now() + KEEP_MS // What the tool has done is lost otherwise.
-        await retryUntil(() => add(id, body), { pauses: RETRY_MS, until }).finally(() => this.#atWork.delete(id))
-        answers.set(id, { status: KEPT, body })
-      },
-    }
+    return flows.rehearse(tenant, {
+      ...call,
+      item,
+      input,
+      keeper: this.#keptCalls.of(tenant, batch, { chunk, answers }),
+    })
   }
 
   /** The places of the items that have not begun. */
@@ -266,16 +241,10 @@ export class BatchWaves {
 }
 
 type Known = ChunkOfBatch & { definition: Flow['definition'] }
-type Keeping = { chunk: NewChunk; answers: Map<string, BatchAnswer> }
 /** `isHeldUp`: an item has no calls yet, and is not ready. */
 type Rehearsed = { calls: readonly BatchCall[]; isHeldUp: boolean }
 
 const NOTHING: Rehearsed = { calls: [], isHeldUp: false }
-/** How long, and how often, the result of a tool is sent to a store that does not answer. */
-const KEEP_MS = 60_000
-const RETRY_MS = 500
-/** The status of what is kept of a tool call. */
-const KEPT = 1
 
 const toolsOf = ({ tools, sub_agents: agents }: Flow['definition']): string[] =>
   [tools, ...agents.map((each) => each.tools)].flat()

@@ -23,7 +23,7 @@ export async function answerUntilLeft(res: Response, work: (signal: AbortSignal)
   }
 }
 
-/** What becomes of a run whose client closes the connection before the answer is complete (D39.5). */
+/** Whether a run ends or goes on when its client closes the connection before the answer is complete (D39.5). */
 export type OnDisconnect = 'cancel' | 'continue'
 
 /** Reads `X-On-Disconnect`; `undefined` without it. Throws `invalid_request` for another value. */

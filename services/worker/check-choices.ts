@@ -92,7 +92,7 @@ function checkToolChoice({ allowed_tools: allowed, tool_choice: choice }: Choice
 const noTool = (name: string, param: string) =>
   invalidRequest(`there is no tool ${quoted(name)} that this run may call; GET /tools lists the tools`, { param })
 
-/** What a probe has found of the model that a tenant's runs call; `undefined` where there is none. */
+/** Returns the result of the last probe of a tenant's model; `undefined` for a model that was not probed. */
 export type Probes = (tenant: TenantId, model: string) => Promise<{ vision: boolean } | undefined>
 
 export type FileDeps = { models: Pick<ModelSource, 'modelsFor'>; probes?: Probes | undefined }

@@ -1,5 +1,5 @@
 import type { UnstoredFile } from '../../shared/agent/engine/call-progress.ts'
-import { type Batched, eachOf } from '../../shared/kernel/async/batch.ts'
+import { type Batched, eachOf, splitEnd } from '../../shared/kernel/async/batch.ts'
 import { AppError, hasKind } from '../../shared/kernel/errors.ts'
 import { type AgentEvent, insteadOf, isTerminal, sessionKept, type WarningEvent } from '../../shared/kernel/events.ts'
 import type { Log } from '../../shared/kernel/log.ts'
@@ -28,12 +28,10 @@ export async function* keepFiles(
     isSaving = false
   }
   for await (const batch of events) {
-    const last = eachOf(batch).at(-1)
-    if (last?.type === 'turn_end' && !isSaving) void saveBehind()
-    const isEnd = last !== undefined && isTerminal(last)
-    const passed = isEnd ? eachOf(batch).slice(0, -1) : eachOf(batch)
-    if (passed.length > 0) yield passed
-    if (isEnd) yield* endOf(folder, last, deps)
+    const { others, end } = splitEnd(batch, isTerminal)
+    if (!end && eachOf(batch).at(-1)?.type === 'turn_end' && !isSaving) void saveBehind()
+    if (others) yield others
+    if (end) yield* endOf(folder, end, deps)
   }
 }
 

@@ -5,7 +5,7 @@ import { abortEvent } from '../../shared/agent/engine/run.ts'
 import type { NumberedEvent } from '../../shared/agent/sessions/open-runs.ts'
 import type { ToolServices } from '../../shared/agent/tools/port.ts'
 import type { Fence } from '../../shared/cluster/members/fence.ts'
-import { type Batched, eachOf } from '../../shared/kernel/async/batch.ts'
+import { type Batched, eachOf, splitEnd } from '../../shared/kernel/async/batch.ts'
 import {
   type AgentEvent,
   type ErrorEvent,
@@ -112,14 +112,10 @@ async function* recorded(
   const { answer } = recording
   for await (const batch of events) {
     for (const event of eachOf(batch)) answer.note(event)
-    const last = eachOf(batch).at(-1)
-    if (!last || !isTerminal(last) || last.type === 'error') yield batch
-    else {
-      const others = eachOf(batch).slice(0, -1)
-      if (others.length > 0) yield others
-      const failure = await record(answer.text, recording)
-      yield failure ? insteadOf(last, failure) : last
-    }
+    const { others, end } = splitEnd(batch, (last) => isTerminal(last) && last.type !== 'error')
+    if (others) yield others
+    const failure = end && (await record(answer.text, recording))
+    if (end) yield failure ? insteadOf(end, failure) : end
   }
 }
 

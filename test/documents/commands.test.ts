@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, globSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'
 import { ROOT } from '../deploy/files.ts'
@@ -165,4 +165,19 @@ describe('the commands of the documents', () => {
     )
     expect(missing).to.deep.equal([])
   })
+
+  it('of npm run mutate: each part of its patterns names a file', () => {
+    const config = JSON.parse(readFileSync(`${ROOT}stryker.config.json`, 'utf8')) as Record<string, string[]>
+    const patterns = [config['mutate'], config['testFiles']].flatMap((each) => each ?? []).flatMap(withoutBraces)
+    expect(patterns.length).to.be.greaterThan(50)
+    expect(patterns.filter((each) => globSync(each, { cwd: ROOT }).length === 0)).to.deep.equal([])
+  })
 })
+
+/** `a{b,c}` as `ab` and `ac`. */
+function withoutBraces(pattern: string): string[] {
+  const [whole = '', parts] = /\{([^{}]*)\}/.exec(pattern) ?? []
+  return parts === undefined
+    ? [pattern]
+    : parts.split(',').flatMap((each) => withoutBraces(pattern.replace(whole, each)))
+}

@@ -32,7 +32,7 @@ export class Child {
   }
 }
 
-/** What the parent has given to this process. */
+/** Returns the object with which the parent has started this process. */
 export const given = (): unknown => JSON.parse(process.argv[2] ?? '{}')
 
 /** Answers what the parent asks, and ends with it. */

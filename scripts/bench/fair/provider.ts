@@ -2,7 +2,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { answerParent, given } from './child.ts'
 
-/** What it allows in a minute, in tokens. */
+/** The tokens a minute that the provider allows. */
 export const LIMIT = 1_000_000
 /** How long it takes until its first text. */
 export const MODEL_MS = 200

@@ -11,7 +11,7 @@ const AT_ONCE = 16
 /** Budgets that are never used up. */
 const BUDGETS = { tokens_per_day: 1_000_000_000, usd_per_day: 1_000_000 }
 
-/** What a budget adds to the cost of a model call. Flows of one call each run in rounds, by turns with and without a budget. */
+/** The CPU and the commands that a budget adds to a model call. Flows of one call each run in rounds, by turns with and without a budget. */
 export const budgets: Figure[] = [
   {
     name: 'budget-cpu',

@@ -31,7 +31,7 @@ type Batch = Schema<'FlowBatch'>
 /** The pauses between two looks at a batch grow, as many requests a minute are refused. */
 const LOOK = { firstMs: 1_000, growth: 1.2, mostMs: 10_000 }
 
-/** Runs a flow for each line of a file, and follows it unless it is told not to. */
+/** Runs a flow for each line of a file, and follows the batch to its end; with `detach` it prints the id and leaves. */
 export async function batch(given: BatchOptions & { name: string; file: string }, cli: Cli): Promise<void> {
   const { name, file, instance, model, version, deadline, key, detach, out } = given
   assertFree(out, cli)

@@ -11,3 +11,14 @@ export const eachOf = <T>(batch: Batched<T>): readonly T[] =>
 export async function* oneByOne<T>(batches: AsyncIterable<Batched<T>>): AsyncGenerator<T, void, undefined> {
   for await (const batch of batches) yield* eachOf(batch)
 }
+
+/** Parts a batch from its last value where `isEnd` says that this is one to act before. */
+export function splitEnd<T>(
+  batch: Batched<T>,
+  isEnd: (each: T) => boolean,
+): { others: Batched<T> | undefined; end: T | undefined } {
+  const each = eachOf(batch)
+  const last = each.at(-1)
+  if (last === undefined || !isEnd(last)) return { others: batch, end: undefined }
+  return { others: each.length > 1 ? each.slice(0, -1) : undefined, end: last }
+}

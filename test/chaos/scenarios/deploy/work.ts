@@ -192,4 +192,8 @@ export async function flow(world: World, random: Random, { token, ms }: { token:
   }
 }
 
-const codeOf = (body: unknown): string => (body as { code?: string } | undefined)?.code ?? 'without a code'
+function codeOf(body: unknown): string {
+  const { code, message = 'without a message' } =
+    ((body ?? {}) as { error?: { code?: string; message?: string } }).error ?? {}
+  return code ?? message
+}
