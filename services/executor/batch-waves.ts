@@ -191,7 +191,10 @@ export class BatchWaves {
     const { input } = chunk.items[i] ?? { input: {} }
     const isFine = await checkInput(definition, { input }, checkers.of(tenant)).then(
       () => true,
-      () => false,
+      (cause: unknown) => {
+        if (!hasKind(cause, 'invalid_request')) throw cause
+        return false
+      },
     )
     if (!isFine) return []
     const item = { traceId: itemTraceId(batch_id, chunk.first + i), answers }

@@ -6,6 +6,7 @@ import type { Executor } from './executor.ts'
 import type { FlowJobs } from './flow-jobs.ts'
 import type { ExecutorParts, Membership } from './open-parts.ts'
 import { tellingBatches } from './publish-ends.ts'
+import { patientChecks } from './unhurried-flows.ts'
 
 type BatchSettings = Pick<Settings['executor'], 'hasDispatchStore'>
 type BatchParts = ExecutorParts & { executor: Executor; tenantConfig: OpenedTenantConfig; flowJobs: FlowJobs }
@@ -18,7 +19,7 @@ export function createBatchJobs(
 ): BatchJobs {
   const { configs, limits, outbox } = tenantConfig
   const { batches, files } = store
-  const shared = { ...parts, batches, checkers: parts.schemas, flows, now: () => new Date(), log }
+  const shared = { ...parts, batches, checkers: patientChecks(parts.schemas), flows, now: () => new Date(), log }
   return new BatchJobs({
     ...{ ...shared, files, configs, keepsHistory },
     waves: new BatchWaves({ ...shared, ...membership, toolBox: tools.toolBox, openVendor: vendorsOf(tenantConfig) }),

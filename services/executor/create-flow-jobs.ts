@@ -8,6 +8,7 @@ import { AppError } from '../../shared/kernel/errors.ts'
 import { runIdOf } from '../../shared/kernel/ids.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Settings } from '../../shared/platform/config/groups.ts'
+import type { SchemaCheckers } from '../../shared/platform/schemas/port.ts'
 import { NO_ADMISSION } from '../../shared/tenancy/limits/admission.ts'
 import { NO_METER } from '../../shared/tenancy/limits/meter.ts'
 import type { StoredInstance } from '../../shared/tenancy/tenant-config/config.ts'
@@ -20,6 +21,7 @@ import type { OpenedTenantConfig } from '../wiring/open-tenant-config.ts'
 import type { Executor } from './executor.ts'
 import { type ExecuteFlow, FlowJobs, type FlowJobsDeps } from './flow-jobs.ts'
 import type { ExecutorParts, Membership } from './open-parts.ts'
+import { patientChecks } from './unhurried-flows.ts'
 
 /** A change of a configuration is known everywhere after this time, at the latest (D8.5). */
 const CONFIG_LAG_MS = 2_000
@@ -48,10 +50,10 @@ function createExecute(settings: FlowSettings, parts: ExecutorParts): ExecuteFlo
   const probed = createProbes({ capabilities: parts.store.capabilities, tenantConfig: parts.tenantConfig })
   const priceOf = createPrices(settings.modelPrices)
   const windowOf = createWindows()
+  const checksOf = createChecks(flows.schemas)
   return (tenant, execution, signal) => {
     const runId = runIdOf(execution.traceId)
-    const { answers, caller: { deadlineMs } = {} } = execution
-    const limit = deadlineMs !== undefined && { limitMs: Math.max(0, deadlineMs - Date.now()) }
+    const { answers } = execution
     return executeFlow(execution, {
       async openModel(instance, agent) {
         const provider = await openModel(tenant, instance, answers && { item: answers, agent })
@@ -60,9 +62,9 @@ function createExecute(settings: FlowSettings, parts: ExecutorParts): ExecuteFlo
       supportsStructuredOutput: async (instance, model) => (await probed(tenant, model, instance))?.structured_output,
       priceOf,
       windowOf,
-      checker: flows.schemas.of(tenant),
+      checker: checksOf(execution).of(tenant),
       maxTurns: settings.maxTurns,
-      ...limit,
+      ...timeLeft(execution),
       findFiles: () => inputFiles(tenant, inputOf(execution), files),
       readFile: ({ file_id: id }) => files.read(tenant, id),
       signal,
@@ -80,6 +82,15 @@ function createExecute(settings: FlowSettings, parts: ExecutorParts): ExecuteFlo
     })
   }
 }
+
+/** Nobody waits for an item of a batch, nor for a flow that has time until its deadline. */
+function createChecks(schemas: SchemaCheckers): (execution: FlowExecution) => SchemaCheckers {
+  const patient = patientChecks(schemas)
+  return ({ answers, caller }) => (answers || caller?.priority === 'batch' ? patient : schemas)
+}
+
+const timeLeft = ({ caller: { deadlineMs } = {} }: FlowExecution): { limitMs?: number } =>
+  deadlineMs === undefined ? {} : { limitMs: Math.max(0, deadlineMs - Date.now()) }
 
 const inputOf = ({ flow, input }: FlowExecution) => ({ schema: flow.definition.input_schema, input })
 

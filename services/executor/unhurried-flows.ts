@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { toAppError } from '../../shared/kernel/errors.ts'
+import { retryUntil } from '../../shared/kernel/async/retry.ts'
+import { hasKind, toAppError } from '../../shared/kernel/errors.ts'
 import { runIdOf } from '../../shared/kernel/ids.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
+import type { SchemaCheckers } from '../../shared/platform/schemas/port.ts'
 import type { Admission } from '../../shared/tenancy/limits/admission.ts'
 import type { PlacedRun } from '../../shared/tenancy/limits/port.ts'
 import { turnOf } from '../../shared/tenancy/limits/start-lines.ts'
@@ -44,6 +46,28 @@ export async function waitForPlace(
     }
   }
 }
+
+/** How often, and how long, a check is asked for again that has found no place. */
+const CHECK_AGAIN_MS = [100, 2_000] as const
+const CHECK_WITHIN_MS = 600_000
+
+/** For what nobody waits for: its checks are not refused because many others of its tenant are made at the moment. */
+export const patientChecks = (checkers: SchemaCheckers): SchemaCheckers => ({
+  of(tenant) {
+    const checker = checkers.of(tenant)
+    const patiently = <T>(check: () => Promise<T>) =>
+      retryUntil(check, {
+        pauses: CHECK_AGAIN_MS,
+        mayPass: (cause) => hasKind(cause, 'rate_limit') || hasKind(cause, 'unavailable'),
+        ...{ until: performance.now() + CHECK_WITHIN_MS, ref: false },
+      })
+    return {
+      check: (...given) => patiently(() => checker.check(...given)),
+      findUnusable: (...given) => patiently(() => checker.findUnusable(...given)),
+    }
+  },
+  close: () => checkers.close(),
+})
 
 export type UnhurriedDeps = PlacesDeps & { dispatches: Pick<Dispatches, 'get'>; flows: Pick<FlowJobs, 'handle'> }
 
