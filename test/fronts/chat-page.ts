@@ -40,9 +40,10 @@ export class ChatPage {
     return this.#text(text).waitFor()
   }
 
-  /** Waits for a call with this text in its input. */
-  asks(text: string): Promise<void> {
-    return this.page.locator('code').getByText(text).waitFor()
+  /** Waits for a call with this text in its input, and for the question whether it may be made, which comes after it. */
+  async asks(text: string): Promise<void> {
+    await this.page.locator('code').getByText(text).waitFor()
+    await this.button('Allow').first().waitFor()
   }
 
   /** Waits for a text in the result of a call. */
