@@ -38,6 +38,11 @@ export class MemberTable {
     return this.#unlisted
   }
 
+  /** Whether a worker may come back that the last list did not have. */
+  awaitsWorker(): boolean {
+    return [...this.#unlisted].some((epoch) => this.#members.get(epoch)?.role === 'worker')
+  }
+
   /** Whether Redis has all of them as members, by the last list, and their leases have not run out, by the last look. */
   isSettled(): boolean {
     return this.#unlisted.size + this.#lapsed.size === 0

@@ -77,6 +77,11 @@ export class MemberWatch {
     return this.#table.isAlive(epoch)
   }
 
+  /** Whether a worker that was a member may register again, which Redis has not at present. It is removed when it does not do so in time. */
+  awaitsWorker(): boolean {
+    return this.#table.awaitsWorker()
+  }
+
   /** This process has renewed its lease, and the members have this version now. */
   onRenewed(version: number): void {
     this.#expectedVersion = version

@@ -112,6 +112,7 @@ export class Membership {
   async isRebuilt(): Promise<boolean> {
     // Read first: while this call waits, a renewal may set #keysLostAt and make the marker current.
     const isCurrent = await this.#deps.members.isBootMarkerCurrent()
+    if (this.#watch.awaitsWorker()) return false // It may have been suspended when Redis lost its keys.
     return isCurrent && performance.now() - this.#keysLostAt > this.#times.rebuildMs
   }
 

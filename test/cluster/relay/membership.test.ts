@@ -148,6 +148,20 @@ describe('membership: of this process', () => {
     expect(calls.filter((call) => call === 'emptied')).to.have.length(1)
   })
 
+  it('a worker that has not registered again after Redis lost its keys may still have claims, until it is removed', async () => {
+    const worker = member(5, { role: 'worker' })
+    const { membership, lost } = setUp({
+      list: (count) => (count === 1 ? [member(OWN), member(4), worker] : [member(OWN)]),
+      times: { rebuildMs: -1 },
+    })
+    await start(membership)
+    expect(await membership.isRebuilt()).to.equal(true)
+    await membership.refreshMembers() // The list has it no more.
+    expect(await membership.isRebuilt()).to.equal(false)
+    await until(() => membership.isRebuilt(), { what: 'the membership to be rebuilt' })
+    expect(lost).to.have.members([4, 5])
+  })
+
   it('the time in which Redis is away again is no part of the rebuild time', async () => {
     const back = Promise.withResolvers<boolean>()
     let renewals = 0
