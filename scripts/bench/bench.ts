@@ -49,6 +49,13 @@ export class Bench {
     return this.#start('baseline', 'scripts/bench/baseline.ts', { MODEL_BASE_URL: urlOf(provider), ...env })
   }
 
+  /** Starts a server of another package, whose program is outside of this project. */
+  async startPeer(name: string, script: string): Promise<Running> {
+    const provider = await this.provider()
+    const env = { NODE_COMPILE_CACHE: COMPILE_CACHE, MODEL_BASE_URL: urlOf(provider) }
+    return this.#processes.start({ name, script, dialect: GATEWAY, env }, this.signal)
+  }
+
   /** Starts a step of the ladder, which STEP in `env` names. */
   async startStep(env: Record<string, string>): Promise<Running> {
     const provider = await this.provider()
