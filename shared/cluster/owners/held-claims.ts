@@ -42,6 +42,8 @@ export type HeldClaimsDeps<S extends HeldSession> = {
   sessions(): Iterable<S>
   /** Whether a worker is a member whose lease has not run out. */
   isAlive(epoch: number): boolean
+  /** Whether a worker has left, or was evicted: it never comes back under this epoch. */
+  isGone(epoch: number): boolean
   /** The session of this id in this worker's memory. */
   find(session: SessionKey): S | undefined
   /** Whether this worker hands its sessions over. */
@@ -55,6 +57,8 @@ export class HeldClaims<S extends HeldSession> implements OwnClaims {
   readonly #deps: HeldClaimsDeps<S>
   /** Sessions that are here, and not yet this worker's. */
   readonly #offered = new WeakSet<S>()
+  /** The claims that were replaced when sessions were taken over. */
+  readonly #taken = new WeakMap<S, Claim>()
   /** How often all sessions were claimed. */
   #rounds = 0
   #refresh: NodeJS.Timeout | undefined
@@ -123,6 +127,7 @@ export class HeldClaims<S extends HeldSession> implements OwnClaims {
     this.#offered.add(session)
     const isTaken = await this.untilAnswered(() => this.#deps.owners.replace(session, claims, HELD_SECS))
     this.#offered.delete(session)
+    if (isTaken) this.#taken.set(session, claims.from)
     if (isTaken && rounds !== this.#rounds) this.#claimInBackground(session) // Redis may have lost the claim again.
     return isTaken
   }
@@ -155,8 +160,8 @@ export class HeldClaims<S extends HeldSession> implements OwnClaims {
 
   /**
    * Repeats a claim that Redis may have lost until Redis has it. Returns `false` when another worker owns the session: a client may have
-   * created it again there meanwhile. The claim of a worker that has left may only be one that a replica had
-   * not seen change: it is replaced when that worker's lease has run out.
+   * created it again there meanwhile. The claim of a worker that is gone may only be one that a replica had
+   * not seen change: it is replaced.
    */
   async claimAgain(session: S): Promise<boolean> {
     for (let attempt = 1; attempt <= CLAIM_ATTEMPTS; attempt++) {
@@ -166,9 +171,11 @@ export class HeldClaims<S extends HeldSession> implements OwnClaims {
       const holder = await this.#claimOnce(session, claim)
       if (isSameClaim(holder, claim)) return true
       // A worker that hands no session over has the latest claim of those with one token.
-      const isEarlier = holder.epoch === claim.epoch || (holder.token === claim.token && !this.#deps.isDraining())
-      // At first that worker may only not be registered again yet.
-      if (!isEarlier && (attempt <= CLAIM_ATTEMPTS / 2 || this.#isOfOther(holder))) continue
+      const isLatest = holder.token === claim.token && !this.#deps.isDraining()
+      const isEarlier = holder.epoch === claim.epoch || isLatest || this.#wasTaken(session, holder)
+      // At first a worker that is not known to be gone may only not be registered again yet.
+      if (!isEarlier && !this.#deps.isGone(holder.epoch) && (attempt <= CLAIM_ATTEMPTS / 2 || this.#isOfOther(holder)))
+        continue
       const isReplaced = () => this.#deps.owners.replace(session, { from: holder, to: claim }, HELD_SECS)
       if (await this.untilAnswered(isReplaced)) return true
     }
@@ -204,6 +211,12 @@ export class HeldClaims<S extends HeldSession> implements OwnClaims {
 
   #isOfOther({ epoch }: Claim): boolean {
     return epoch !== this.#deps.epoch() && this.#deps.isAlive(epoch)
+  }
+
+  /** A replica may have the claim of the worker from which the session came. */
+  #wasTaken(session: S, holder: Claim): boolean {
+    const taken = this.#taken.get(session)
+    return taken !== undefined && isSameClaim(holder, taken)
   }
 
   #claimOf({ token }: HeldSession): Claim {

@@ -191,11 +191,9 @@ export class SessionRouter {
     const { owners, isRebuilt, isStored = async () => false } = this.#deps
     const claim = await owners.find(session)
     if (claim && (await this.#isAlive(claim.epoch))) return claim
-    if (!claim) {
-      if (!(await isRebuilt())) throw rebuilding()
-      const written = await owners.find(session) // It may have been written again between the two answers.
-      if (written && (await this.#isAlive(written.epoch))) return written
-    }
+    if (!(await isRebuilt())) throw rebuilding() // A replica may know the claim of an earlier owner.
+    const written = await owners.find(session) // It may have been written again between the two answers.
+    if (written && (await this.#isAlive(written.epoch))) return written
     if (!isKnown && !(await isStored(session)))
       throw notFound(`no session ${session.id}: create it with POST /sessions`)
     const opening = (await this.#claim(session)) ?? (await owners.find(session)) // Another gateway was faster.

@@ -22,13 +22,14 @@ function setUp(held: HeldSession[] = [], before: (change: string, session: { id:
     replace: async (...args) => (before('replace', args[0]), owners.replace(...args)),
     release: async (...args) => (before('release', args[0]), owners.release(...args)),
   }
-  const state = { alive: [OWN, OTHER], isDraining: false, epoch: OWN }
+  const state = { alive: [OWN, OTHER], gone: [] as number[], isDraining: false, epoch: OWN }
   const dropped: HeldSession[] = []
   const claims = new HeldClaims<HeldSession>({
     owners: tried,
     epoch: () => state.epoch,
     sessions: () => held,
     isAlive: (epoch) => state.alive.includes(epoch),
+    isGone: (epoch) => state.gone.includes(epoch),
     find: ({ id }) => held.find((session) => session.id === id),
     isDraining: () => state.isDraining,
     drop: (session) => dropped.push(session),
@@ -148,6 +149,18 @@ describe('the claims of a worker on its sessions', () => {
     }
   })
 
+  it('take the place of that from which the session was taken over, also while this worker hands it over itself', async () => {
+    const session = sessionOf('a')
+    const { claims, owners, state, holder } = setUp([session])
+    await owners.claim(KEY, claim(OTHER, 'a'), HELD_SECS)
+    await claims.takeOver(session, OTHER)
+    await claims.takeBack(session)
+    state.isDraining = true
+    await owners.replace(KEY, { from: claim(OWN, session.token), to: claim(OTHER, 'a') }, HELD_SECS)
+    expect(await claims.claimAgain(session)).to.equal(true)
+    expect(await holder()).to.deep.equal(claim(OWN, session.token))
+  })
+
   it('are repeated until Redis has answered, and not after the worker has left', async () => {
     let failures = 1
     const { claims } = setUp([], () => {
@@ -209,6 +222,14 @@ describe('the claim of a session that another worker has', () => {
     expect(await holder()).to.deep.equal(claim(OTHER, 'b'))
     await pass(1)
     expect([seen.result, await holder()]).to.deep.equal([true, claim(OWN, 'a')])
+  })
+
+  it('is taken at once from a worker that is known to be gone', async () => {
+    const { start, state, holder } = await setUpTaken('b')
+    Object.assign(state, { alive: [OWN], gone: [OTHER] })
+    start()
+    await pass(0)
+    expect(await holder()).to.deep.equal(claim(OWN, 'a'))
   })
 
   it('is taken from a worker that dies in the meantime, up to the last try', async () => {

@@ -47,6 +47,7 @@ export class WorkerRelay<S extends OwnedSession> {
       epoch: () => this.epoch,
       sessions: () => worker.sessions(),
       isAlive: (epoch) => this.#member.membership.isAlive(epoch),
+      isGone: (epoch) => this.#member.transport.isLost(epoch),
       find: (session) => worker.find(session),
       isDraining: () => worker.isDraining(),
       drop: (session) => worker.release(session),
