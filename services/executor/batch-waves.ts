@@ -12,7 +12,7 @@ import { itemTraceId } from '../../shared/kernel/ids.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { SchemaCheckers } from '../../shared/platform/schemas/port.ts'
-import { type Batch, markOf, type NewChunk, type Wave } from '../../shared/work/flows/batch/batch.ts'
+import { answersUntil, type Batch, markOf, type NewChunk, type Wave } from '../../shared/work/flows/batch/batch.ts'
 import type { BatchStore } from '../../shared/work/flows/batch/store.ts'
 import { checkInput } from '../../shared/work/flows/calls/choose-routes.ts'
 import type { Dispatches, Flow } from '../../shared/work/flows/port.ts'
@@ -24,6 +24,8 @@ export type WavesDeps = KeptCallsDeps & {
   dispatches: Pick<Dispatches, 'get'>
   checkers: SchemaCheckers
   flows: Pick<FlowJobs, 'rehearse'>
+  /** Throws `rate_limit` when the tenant's budget is used up, and `unavailable` where that is not known. */
+  assertBudget(tenant: TenantId): Promise<void>
   /** `undefined` for an instance without batch endpoints, or that is gone. */
   openVendor(tenant: TenantId, instance: string): Promise<VendorBatches | undefined>
   /** Those that ask nobody. */
@@ -102,11 +104,23 @@ export class BatchWaves {
       const answers = await batches.answers(tenant, chunk)
       if (wave) return later(answers, this.#nextLook(wave))
       const rehearse = () => this.#rehearse(tenant, { ...of, definition }, { answers, unbegun })
-      const { calls, isHeldUp } = isLast ? NOTHING : await this.#inTurn(tenant, definition, rehearse)
+      const isOver = isLast || (await this.#hasSpentAll(tenant))
+      const { calls, isHeldUp } = isOver ? NOTHING : await this.#inTurn(tenant, definition, rehearse)
       if (isHeldUp) return later(answers, now().getTime() + PAUSE.least)
       if (calls.length === 0) return { answers, ...ALL_READY, unbegun }
       wave = await this.#submit(tenant, { of, vendor, calls, number })
     }
+  }
+
+  /** Nothing more is sent to a vendor then, where it would be paid: the budget refuses the items as it refuses live runs. */
+  #hasSpentAll(tenant: TenantId): Promise<boolean> {
+    return this.#deps.assertBudget(tenant).then(
+      () => false,
+      (cause: unknown) => {
+        if (hasKind(cause, 'rate_limit')) return true
+        throw cause
+      },
+    )
   }
 
   /** Returns the wave while it has no answers; `undefined` when it has, or is not there. */
@@ -148,7 +162,7 @@ export class BatchWaves {
       const answer = answers.get(call)
       return [call, answer && !isPassing(answer) ? answer : GOES_LIVE]
     })
-    await batches.addAnswers(tenant, of.chunk, { answers: new Map(kept), expires_at: of.batch.expires_at })
+    await batches.addAnswers(tenant, of.chunk, { answers: new Map(kept), expires_at: answersUntil(of.batch) })
     await batches.changeWave(tenant, wave, { state: 'answered' })
   }
 
@@ -204,7 +218,7 @@ export class BatchWaves {
       ...call,
       item,
       input,
-      keeper: this.#keptCalls.of(tenant, batch, { chunk, answers }),
+      keeper: this.#keptCalls.of(tenant, { expires_at: answersUntil(batch) }, { chunk, answers }),
     })
   }
 
@@ -255,8 +269,13 @@ const toolsOf = ({ tools, sub_agents: agents }: Flow['definition']): string[] =>
 /** A wave that waits, or that is to be sent again later. */
 type Looked = Wave | 'refused' | undefined
 
-async function cancel(vendor: VendorBatches, { vendor_id }: Wave): Promise<void> {
-  if (vendor_id !== null) await vendor.cancel(vendor_id).catch(() => {}) // It has ended, or will.
+/** The vendor may have a wave, too, for whose submission there was no answer. */
+async function cancel(vendor: VendorBatches, wave: Wave): Promise<void> {
+  const { vendor_id: id } = wave
+  try {
+    const found = id === null ? await vendor.find({ ...wave, mark: markOf(wave) }) : { id }
+    if (found && found !== 'unsure') await vendor.cancel(found.id)
+  } catch {} // It has ended, or will.
 }
 
 /** The results for all, in their order, of a few at a time. */

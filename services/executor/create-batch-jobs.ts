@@ -22,7 +22,11 @@ export function createBatchJobs(
   const shared = { ...parts, batches, checkers: patientChecks(parts.schemas), flows, now: () => new Date(), log }
   return new BatchJobs({
     ...{ ...shared, files, configs, keepsHistory },
-    waves: new BatchWaves({ ...shared, ...membership, toolBox: tools.toolBox, openVendor: vendorsOf(tenantConfig) }),
+    waves: new BatchWaves({
+      ...{ ...shared, ...membership, toolBox: tools.toolBox },
+      openVendor: vendorsOf(tenantConfig),
+      assertBudget: limits.assertBudget,
+    }),
     admission: limits.admission,
     tell: tellingBatches({ events, outbox }),
     runs: executor.runs,

@@ -186,7 +186,7 @@ export function createApp(deps: AppDeps): Express {
 function refuseDryRuns(basePath: string): RequestHandler {
   const estimated = new RegExp(`^${basePath}/(agent/run|flows/[^/]+/run|plans/submit)$`)
   return ({ method, query, path }, _res, next) => {
-    if (method === 'GET' || query['dry_run'] === undefined || estimated.test(path)) return next()
+    if (method === 'GET' || method === 'HEAD' || query['dry_run'] === undefined || estimated.test(path)) return next()
     const message = 'dry_run is for POST /agent/run, /flows/{name}/run and /plans/submit'
     throw invalidRequest(message, { param: '/dry_run' })
   }

@@ -106,6 +106,6 @@ export const createRunSources = (
   queue: JobQueue,
 ): QueuedRunSource[] => [
   createFlowRuns({ dispatches, queue }),
-  createPlanRuns({ plans, queue, now: () => new Date() }),
+  createPlanRuns({ plans, now: () => new Date() }),
   createStepRuns({ plans }),
 ]

@@ -218,8 +218,8 @@ export type FlowAnswer = {
   artifacts?: readonly Artifact[]
 }
 
-/** Why a flow's run failed: an HTTP status, and the error of the envelope (api.md "Errors"). */
-export type FlowFailure = { status: number; type: string; message: string; code?: string }
+/** Why a flow's run failed: an HTTP status, and the error of the envelope (api.md "Errors"). `retry_after_secs` counts from its end. */
+export type FlowFailure = { status: number; type: string; message: string; code?: string; retry_after_secs?: number }
 
 /** `at` is the time of the event; the replay of a dispatch sends the same. */
 type Timed = { at: string }
@@ -297,7 +297,7 @@ const SUGGESTION: Record<RunErrorCode, string> = {
   unsupported_attachment: 'Send the prompt without the file, or to a model that takes it.',
   max_turns_exceeded: 'Raise max_turns, or ask for less in one prompt.',
   invalid_output: 'Ask for less in one prompt, simplify the schema, or use a model that follows schemas better.',
-  budget_exhausted: 'Wait until the next day begins (UTC), or raise the budget with PUT /config/limits.',
+  budget_exhausted: 'Wait until the budget begins anew, or raise it with PUT /config/limits.',
   no_room: 'Send the prompt again later, or with a longer wait_secs.',
   cancelled: 'Send the prompt again if the answer is still wanted.',
   session_deleted: 'Create a new session.',

@@ -101,6 +101,8 @@ export function dispatchListContract(parts: () => { dispatches: DispatchStore; n
     const tenant = newTenant()
     const stored = await fill(tenant, 30)
     const before = now() + 50
+    const deadline = newDispatch(now(), { deadline_at: new Date(now() + 100).toISOString() })
+    await dispatches.create(tenant, deadline, INPUT)
     const old = stored.filter(({ started_at }) => Date.parse(started_at) < before)
     expect(old).to.have.length(15)
     const removed: number[] = []
@@ -113,6 +115,7 @@ export function dispatchListContract(parts: () => { dispatches: DispatchStore; n
       const hasOutput = isKept && dispatch.output_id !== undefined
       expect(await dispatches.output(tenant, dispatch)).to.deep.equal(hasOutput ? OUTPUT : undefined)
     }
+    expect(await dispatches.input(tenant, deadline.trace_id), 'D54.8').to.deep.equal(INPUT)
   })
 }
 

@@ -90,11 +90,14 @@ export function placesContract(open: () => RunPlaces): void {
       ['run_2', 'p_1'],
       ['run_3', 'p_1'],
     ])
+    const waits = () => Promise.all(['run_1', 'run_2', 'run_3'].map((runId) => places.isWaiting(TENANT, runId)))
+    expect(await waits()).to.deep.equal([false, true, true])
     expect([await take('run_1', 9), await take('run_4', 9), await takeTurn('run_2')]).to.deep.equal([
       'taken',
       'behind',
       'taken',
     ])
+    expect([await waits(), await places.isWaiting(OTHER, 'run_3')]).to.deep.equal([[false, false, true], false])
     const after = await look({ left: ['run_3'] })
     expect(after.starts).to.deep.equal([])
     expect(after.lowerAt).to.be.greaterThanOrEqual(0).and.at.most(after.now)

@@ -277,6 +277,12 @@ inBothForms("a tenant's limits", (startProduct, form) => {
     const refused = await flow()
     expect(refused.text).to.include('budget_exhausted')
     expect(refused.status).to.equal(429)
+    await raiseBudget((await shown()).used.tokens + 100_000)
+    product.model.answer({ steps: [{ text: 'no JSON' }], usage: { input: 5_000_000, output: 1 } })
+    const cut = await flow()
+    expect([cut.status, cut.text.includes('budget_exhausted')], cut.text).to.deep.equal([429, true])
+    expect(Number(cut.headers.get('retry-after')), 'until the budget begins anew').to.be.within(6, 86_400)
+    await refusedEverywhere('every run to be refused again')
     const { text } = await call('POST', '/plans/submit', { steps: [{ id: 'a', prompt: 'hello' }] })
     const { id } = JSON.parse(text) as { id: string }
     const ended = await (await product.stream(`/plans/${id}/events`)).all()

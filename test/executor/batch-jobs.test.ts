@@ -199,7 +199,8 @@ describe('the items of batches', () => {
     const results = await resultsOf(id)
     expect(results.map(({ status }) => status)).to.deep.equal(['rejected', 'ok', 'error', 'ok'])
     expect(results[0]?.error?.message).to.include('is bad')
-    expect(results[2]?.error).to.deep.equal({ type: 'upstream_error', message: 'the provider is away' })
+    const error = { type: 'upstream_error', message: 'the provider is away', code: 'provider_unavailable' }
+    expect(results[2]?.error).to.deep.equal(error)
     expect((await calls.get(TENANT, id)).item_counts).to.include({ ok: 2, rejected: 1, error: 1, ended: 4 })
     const { dispatches: listed } = await dispatches.list(TENANT, { kind: 'batch', limit: 200 })
     expect(listed.filter(({ idempotency_key: key }) => key === id)).to.have.length(4)
@@ -375,6 +376,42 @@ describe('the items of batches', () => {
         ),
       ).to.include({ kind: 'not_found' })
     expect(await resultsOf(id)).to.deep.equal([])
+  })
+
+  it('D36: a batch that was refused leaves nothing where the store has it all the same, and its key starts another; a stored one is answered', async () => {
+    const { calls, batches, jobs, work, reconcile, told, executed } = open()
+    const [create, get] = [batches.create.bind(batches), batches.get.bind(batches)]
+    const away = new AppError('unavailable', 'the store is away')
+    const request = { items: itemsOf(3), provider_instance: 'main', model: 'm' }
+    for (const idempotencyKey of [undefined, `key-${Math.random()}`]) {
+      const refused: string[] = []
+      batches.create = async (...args) => {
+        await create(...args)
+        refused.push(args[1].batch_id)
+        throw away
+      }
+      const start = () => calls.start(TENANT, 'summarize', { request, subject: 'anna', idempotencyKey })
+      expect(await start().catch((cause: unknown) => cause)).to.equal(away)
+      const [id = ''] = refused
+      await until(async () => (await get(TENANT, id))?.is_refused, { what: 'the batch to be taken back' })
+      expect((await calls.list(TENANT, { limit: 200 })).batches.map(({ batch_id }) => batch_id)).not.to.include(id)
+      expect(await calls.get(TENANT, id).catch((cause: unknown) => cause)).to.include({ kind: 'not_found' })
+      await reconcile()
+      for (const each of jobs.keys()) if (!each.startsWith(id)) jobs.delete(each)
+      await work()
+      expect([executed, await get(TENANT, id), told.some(([ended]) => ended === id)]).to.deep.equal([
+        [],
+        undefined,
+        false,
+      ])
+      batches.create = create
+      batches.get = () => Promise.reject(away)
+      const { batch, isReplayed } = await start()
+      expect([batch.item_counts.total, isReplayed]).to.deep.equal([3, false])
+      batches.get = get
+      await calls.cancel(TENANT, batch.batch_id)
+      await work()
+    }
   })
 
   it('D55: names that are there twice, items that the store does not take, and instances that are not there, are refused before anything is stored', async () => {

@@ -43,7 +43,7 @@ describe('the waves of a chunk', () => {
       ...{ request: { provider_instance: 'main' }, status: 'running', items: 3, chunks: 1, ended_at: null },
       created_at: new Date(clock.ms).toISOString(),
       deadline_at: new Date(clock.ms + 24 * HOUR_MS).toISOString(),
-      expires_at: new Date(clock.ms + 48 * HOUR_MS).toISOString(),
+      expires_at: new Date(clock.ms + 720 * HOUR_MS).toISOString(),
     }
     const chunks = divide(
       id,
@@ -59,6 +59,7 @@ describe('the waves of a chunk', () => {
     }[] = []
     const vendorFaults: { find?: 'unsure'; read?: AppError } = {}
     const fails: unknown[] = []
+    const budget: { refusal?: AppError } = {}
     const rehearsed: unknown[] = []
     const vendor: VendorBatches = {
       async submit(calls, mark) {
@@ -86,6 +87,9 @@ describe('the waves of a chunk', () => {
       openVendor: async () => vendor,
       ...{ toolBox: { find: (name) => TOOLS[name] }, executors: { isAlive: async (epoch) => epoch === EPOCH } },
       epoch: () => EPOCH,
+      async assertBudget() {
+        if (budget.refusal) throw budget.refusal
+      },
       flows: {
         async rehearse(_tenant, { item: { traceId, answers }, input }) {
           rehearsed.push(input['n'])
@@ -108,11 +112,17 @@ describe('the waves of a chunk', () => {
     const advance = (changes: Partial<Batch> = {}, more: Partial<ChunkOfBatch> = {}) =>
       waves.advance(TENANT, { ...of, ...more, batch: { ...batch, ...changes } })
     const advanceDeleted = () => waves.advance(TENANT, { ...of, definition: undefined })
-    return { advance, advanceDeleted, answer, sent, fails, vendorFaults, clock, batches, chunk, rehearsed }
+    return { advance, advanceDeleted, answer, sent, fails, budget, vendorFaults, clock, batches, chunk, rehearsed }
   }
 
   it('D55.6a: a wave has the next call of each item, and the items are ready when they make no further one', async () => {
-    const { advance, answer, sent, clock } = await open({ turns: 2 })
+    const { advance, answer, sent, clock, batches } = await open({ turns: 2 })
+    const add = batches.addAnswers.bind(batches)
+    const keptUntil: string[] = []
+    batches.addAnswers = (tenant, chunk, given) => {
+      keptUntil.push(given.expires_at)
+      return add(tenant, chunk, given)
+    }
     for (let turn = 0; turn < 2; turn++) {
       const { waiting, lookAtMs } = await advance()
       expect([[...waiting], lookAtMs - clock.ms]).to.deep.equal([[0, 1, 2], 10_000])
@@ -124,6 +134,9 @@ describe('the waves of a chunk', () => {
     expect([waiting.size, [...answers.values()].map(({ status }) => status)]).to.deep.equal([0, Array(6).fill(200)])
     const ids = sent.flatMap(({ calls }) => calls.map(({ id }) => id))
     expect(new Set(ids).size).to.equal(6)
+    expect(new Set(keptUntil), 'a day behind the deadline').to.deep.equal(
+      new Set([new Date(clock.ms + 48 * HOUR_MS).toISOString()]),
+    )
   })
 
   it('D55.6a: the items of one chunk are rehearsed before those of the next, so that it is at the vendor whatever happens then', async () => {
@@ -230,6 +243,22 @@ describe('the waves of a chunk', () => {
     expect(sent).to.have.length(1)
   })
 
+  it('D55.6e: nothing more is sent to the vendor when the budget is used up, and what it has answered counts', async () => {
+    const { advance, answer, sent, budget } = await open({ turns: 2 })
+    await advance()
+    budget.refusal = new AppError('rate_limit', 'used up')
+    expect((await advance()).waiting.size, 'it is paid for').to.equal(3)
+    answer(0)
+    const { waiting, answers } = await advance()
+    expect([waiting.size, answers.size, sent.length]).to.deep.equal([0, 3, 1])
+    const fresh = await open()
+    fresh.budget.refusal = new AppError('unavailable', 'it cannot be read')
+    expect(await fresh.advance().catch((cause: unknown) => cause), 'it is not known').to.include({
+      kind: 'unavailable',
+    })
+    expect([fresh.rehearsed, fresh.sent]).to.deep.equal([[], []])
+  })
+
   it('D55.6c: near the deadline the vendor is left: what it has answered by then counts, and the rest goes live', async () => {
     const { advance, answer, sent, clock } = await open()
     await advance()
@@ -250,8 +279,13 @@ describe('the waves of a chunk', () => {
   })
 
   it('D55.4: a batch that is cancelled, or whose flow was deleted, is cancelled at the vendor, too', async () => {
-    for (const isDeleted of [false, true]) {
-      const { advance, advanceDeleted, sent } = await open()
+    for (const [isDeleted, isLost] of [
+      [false, false],
+      [true, false],
+      [false, true],
+    ]) {
+      const { advance, advanceDeleted, sent, fails } = await open()
+      if (isLost) fails.push(new Error('the answer is lost'))
       await advance()
       const { waiting } = isDeleted ? await advanceDeleted() : await advance({ status: 'cancelling' })
       expect([waiting.size, sent[0]?.isCancelled]).to.deep.equal([0, true])

@@ -118,7 +118,7 @@ describe('the items of batches whose flows have tools', () => {
         }),
     })
     const openVendor = async () => openVendorBatches({ ...access, headers: {}, send })
-    const waves = new BatchWaves({ ...shared, flows, toolBox, openVendor })
+    const waves = new BatchWaves({ ...shared, flows, toolBox, openVendor, assertBudget: async () => {} })
     const instances = [{ name: 'main', type, revision: 'r', created_at: '', updated_at: '' }]
     const configs = { get: async () => ({ ...EMPTY_CONFIG, instances }) }
     const jobs = new BatchJobs({

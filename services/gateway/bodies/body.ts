@@ -55,7 +55,7 @@ export function createReadBody(bodies: Bodies, given: Partial<BodyLimits> = {}):
     if (declared === 0) return decode(new Uint8Array(0))
     const body = new IncomingBody(req, limits, { tenant: tenantOf(res), room })
     try {
-      checkHeaders(req, declared, { ...limits, isLines })
+      checkHeaders(req, declared, { ...limits, isLines, mayBeLines: schema === LINES_SCHEMA })
       if (req.headers.expect?.toLowerCase() === '100-continue') res.writeContinue()
       return await decode(await body.read())
     } catch (cause) {
@@ -108,16 +108,17 @@ function declaredLength(req: Request): number | undefined {
   return Number(req.headers['content-length'] ?? 0)
 }
 
-type Expected = Pick<BodyLimits, 'maxBytes'> & { isLines: boolean }
+type Expected = Pick<BodyLimits, 'maxBytes'> & { isLines: boolean; mayBeLines: boolean }
 
-function checkHeaders(req: Request, declared: number | undefined, { maxBytes, isLines }: Expected): void {
+function checkHeaders(req: Request, declared: number | undefined, { maxBytes, isLines, mayBeLines }: Expected): void {
   if (declared !== undefined && declared > maxBytes) throw tooLarge(maxBytes)
   const encoding = req.headers['content-encoding'] ?? 'identity'
   const transfer = req.headers['transfer-encoding'] ?? 'chunked'
   if (encoding !== 'identity' || transfer.toLowerCase() !== 'chunked')
     throw invalidRequest('send the body without Content-Encoding', { status: 415 })
   if (isLines || isJson(req.headers['content-type'])) return
-  throw invalidRequest('send the body with Content-Type: application/json, in UTF-8', { status: 415 })
+  const lines = mayBeLines ? ', or its items as lines with application/jsonl' : ''
+  throw invalidRequest(`send the body with Content-Type: application/json, in UTF-8${lines}`, { status: 415 })
 }
 
 function isJson(contentType = ''): boolean {

@@ -114,9 +114,14 @@ function wanted(schema: Schema): string {
   if (schema.type === 'integer') return `a whole number from ${schema.minimum} to ${schema.maximum}`
   if (schema.type === 'number') return `a number from ${schema.minimum} to ${schema.maximum}`
   if (schema.type === 'object') return 'a JSON object'
-  if (schema.type === 'string') return `a string of ${schema.minLength ?? 0} to ${schema.maxLength} characters`
-  if (schema.type === 'array') return `a list of at most ${schema.maxItems} entries`
-  return `of type ${schema.type}`
+  if (schema.type === 'string') return `a string${sizeOf(schema.minLength ?? 0, schema.maxLength, 'characters')}`
+  if (schema.type === 'array') return `a list${sizeOf(schema.minItems, schema.maxItems, 'entries')}`
+  return `of type ${[schema.type].flat().join(' or ')}`
+}
+
+function sizeOf(min: number | undefined, max: number | undefined, what: string): string {
+  if (max === undefined) return ''
+  return min === undefined ? ` of at most ${max} ${what}` : ` of ${min} to ${max} ${what}`
 }
 
 /** Finds a lone surrogate, which is not a character and cannot be encoded as UTF-8. */

@@ -37,6 +37,8 @@ export interface Admission {
   admit(start: Start): Promise<StartWait | undefined> | undefined
   /** The wait of a run that another process has accepted and not begun; `undefined` when it does not wait. */
   waitOn(start: Start, since: Date): StartWait | undefined
+  /** Whether a start of a run waits for its place, at any process. */
+  isWaiting(tenant: TenantId, runId: string): Promise<boolean>
   /** Holds the run's place until `ended` resolves, as soon as it has one. */
   hold(run: PlacedRun, ended: Promise<void>, wait?: StartWait): void
   /** Frees the place of a run that did not start. */
@@ -47,7 +49,7 @@ export interface Admission {
 
 /** For a process without runtime configuration, in which no tenant has limits. */
 export const NO_ADMISSION: Admission = {
-  ...{ admit: () => undefined, waitOn: () => undefined },
+  ...{ admit: () => undefined, waitOn: () => undefined, isWaiting: async () => false },
   ...{ hold: () => {}, release: () => {}, handOver: () => {} },
 }
 
@@ -102,6 +104,10 @@ export class RunAdmission implements Admission {
     const wait = this.#lines.wait({ ...waitOf(start), waitedMs: Math.max(0, Date.now() - since.getTime()) })
     if (limits) this.#try(this.#lines.give(wait, placeLimits(limits, start.customer))) // It may have a place already.
     return wait
+  }
+
+  async isWaiting(tenant: TenantId, runId: string): Promise<boolean> {
+    return this.#lines.has(tenant, runId) || this.#deps.places.isWaiting(tenant, runId)
   }
 
   hold(run: PlacedRun, ended: Promise<void>, wait?: StartWait): void {

@@ -78,7 +78,12 @@ export class Budgets {
   async refusal(tenant: TenantId, customer?: string): Promise<BudgetRefusal | undefined> {
     const standings = await this.standings({ tenant, customer })
     if ('code' in standings) return standings
-    return standings.map((each) => this.exhausted(each, each.known)).find((refusal) => refusal !== undefined)
+    for (const standing of standings) {
+      const refusal = this.exhausted(standing, standing.known)
+      if (refusal) this.#tell(standing)
+      if (refusal) return refusal
+    }
+    return undefined
   }
 
   /** Where the budgets stand that a call of this payer counts against, the tenant's first. Empty when there are none, and without a promise where that is known. */
@@ -122,6 +127,13 @@ export class Budgets {
     clearInterval(this.#timer)
     await this.#flushing
     await this.#flush()
+  }
+
+  /** A budget that was lowered may be used up without a further model call. */
+  #tell(standing: Standing): void {
+    const period = this.#periodOf(standing.payer.tenant, standing.name)
+    const isNews = thresholdsReached(standing, standing.known).some(({ name }) => !period.announced.has(name))
+    if (this.#deps.thresholds && isNews) period.isDirty = true
   }
 
   #usedUp({ name, payer }: Omit<Standing, 'known'>, budget: string, reason: BudgetRefusal['reason']): BudgetRefusal {

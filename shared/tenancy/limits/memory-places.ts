@@ -91,6 +91,10 @@ export class MemoryRunPlaces implements RunPlaces {
     return { now, starts: [...line.values()], ...counted, runMs: this.#runMs.get(id) ?? 0 }
   }
 
+  async isWaiting(id: TenantId, runId: string): Promise<boolean> {
+    return this.#tenantOf(id).line.has(runId)
+  }
+
   #tenantOf(id: TenantId): Tenant {
     const tenant = this.#tenants.get(id) ?? {
       ...{ places: new Map(), placesOf: new Map(), line: new Map(), turnsOf: new Map() },

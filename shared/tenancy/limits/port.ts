@@ -82,6 +82,8 @@ export interface RunPlaces {
   release(run: PlacedRun, ranMs?: number): Promise<void>
   count(tenant: TenantId): Promise<number>
   look(tenant: TenantId, news: LineNews): Promise<StartLine>
+  /** Whether the start is in the line. */
+  isWaiting(tenant: TenantId, runId: string): Promise<boolean>
 }
 
 /** How long runs take of late, when one more has taken so long. */

@@ -71,6 +71,12 @@ const RELEASE: Script = {
 
 const COUNT: Script = { name: 'aeCountPlaces', keys: 1, lua: `${CLEAN} return redis.call('ZCARD', KEYS[1])` }
 
+const IS_WAITING: Script = {
+  name: 'aeStartIsWaiting',
+  keys: 1,
+  lua: `return redis.call('HEXISTS', KEYS[1], ARGV[1])`,
+}
+
 /** Keys: the starts that wait, what is known of them, when each process has looked, the tenant's places, those of customers. */
 const LOOK: Script = {
   name: 'aeLookAtStarts',
@@ -164,6 +170,7 @@ export function createRedisRunPlaces({ run, prefix }: Link, lookedMs = LOOKED_MS
       await run(RELEASE, keysOf(placed), [placed.runId, ranMs === undefined ? '' : Math.round(ranMs), KEPT_MS])
     },
     count: async (tenant) => Number(await run(COUNT, [placesOf(tenant)], [])),
+    isWaiting: async (tenant, runId) => (await run(IS_WAITING, [besides(tenant, 'starts')], [runId])) === 1,
     async look(tenant, news) {
       const [facts = '', places = ''] = keysOf({ tenant })
       const customers = news.customers.map((name) => ofCustomer(tenant, name))

@@ -89,6 +89,10 @@ export class StartLines {
     return this.#lines.get(tenant)?.waiting.size ?? 0
   }
 
+  has(tenant: TenantId, runId: string): boolean {
+    return this.#lines.get(tenant)?.waiting.has(runId) ?? false
+  }
+
   wait(start: NewWait): Waiting {
     const { tenant, runId } = start
     const found = this.#lines.get(tenant)

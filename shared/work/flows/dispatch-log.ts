@@ -1,11 +1,13 @@
 import { invalidRequest, notFound } from '../../kernel/errors.ts'
-import type { FlowFailure, JsonObject, OutputProblem } from '../../kernel/events.ts'
+import type { JsonObject, OutputProblem } from '../../kernel/events.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import { DAY_MS, readTime } from '../../kernel/time.ts'
+import { type ShownFailure, shownFailure } from './execute/outcome.ts'
 import { type SearchFilter, searchDispatches } from './history/search.ts'
 import { BUCKET_MS, type StatsBucket, type StatsPage, startOf, statsOf } from './history/stats.ts'
 import type { Dispatch, DispatchKind, DispatchOutput, DispatchStatus, DispatchStore } from './port.ts'
 import { assertSpeed, framesOf, type ReplayOptions, ReplayStream } from './replay.ts'
+import { isKeptByDeadline } from './transitions.ts'
 
 /** One item of `GET /dispatches` (D6.8). */
 export type DispatchSummary = Pick<
@@ -29,7 +31,7 @@ export type DispatchSummary = Pick<
 > & {
   tenant: TenantId
   flow: { name: string; version: number }
-  error: Pick<FlowFailure, 'type' | 'message'> | null
+  error: ShownFailure | null
 }
 
 /** `GET /dispatches/{id}` (D6.8). `input`, `raw_output` and `output` are `null` where they are not kept or not there yet. */
@@ -74,6 +76,9 @@ export type DispatchLogDeps = {
 /** The span that `stats` shows without `from`. */
 const SHOWN_MS: Record<StatsBucket, number> = { hour: DAY_MS, day: 30 * DAY_MS }
 
+/** So long a record is kept whose deadline is as late as may be: a day behind that (D54.8). */
+const LONGEST_MS = 8 * DAY_MS
+
 /** Reads the history of flow runs (api.md "Flow execution history", D6.8). Throws the same `not_found` for foreign and unknown ids. */
 export class DispatchLog {
   readonly #dispatches: DispatchLogDeps['dispatches']
@@ -95,12 +100,14 @@ export class DispatchLog {
     const sinceMs = readTime('since', since) ?? -Infinity
     const untilMs = readTime('until', until)
     const oldestMs = await this.#oldestMs(tenant)
-    const query = { kind, flow, status, limit, cursor, sinceMs: Math.max(oldestMs, sinceMs), untilMs }
+    const firstMs = Math.min(oldestMs, this.#now().getTime() - LONGEST_MS)
+    const query = { kind, flow, status, limit, cursor, sinceMs: Math.max(firstMs, sinceMs), untilMs }
     const isSearch = Object.values(other).some((value) => value !== undefined)
     const { dispatches, next_cursor } = isSearch
       ? await searchDispatches(this.#dispatches, tenant, { query, filter: other })
       : await this.#dispatches.list(tenant, query)
-    return { dispatches: dispatches.map((dispatch) => summaryOf(tenant, dispatch)), next_cursor }
+    const kept = dispatches.filter((dispatch) => this.#isKept(dispatch, oldestMs))
+    return { dispatches: kept.map((dispatch) => summaryOf(tenant, dispatch)), next_cursor }
   }
 
   /** By hour or day, newest first, without evaluations. Throws `invalid_request` for an invalid cursor or time. */
@@ -147,13 +154,17 @@ export class DispatchLog {
 
   async #find(tenant: TenantId, traceId: string): Promise<Dispatch> {
     const [dispatch, oldestMs] = await Promise.all([this.#dispatches.get(tenant, traceId), this.#oldestMs(tenant)])
-    if (dispatch && Date.parse(dispatch.started_at) >= oldestMs) return dispatch
+    if (dispatch && this.#isKept(dispatch, oldestMs)) return dispatch
     throw notFound(`no dispatch ${traceId}: it never existed, or its retention time is over`)
   }
 
   /** An answer that is only stored for waiting clients is not part of the history. */
   async #keptOutput(tenant: TenantId, dispatch: Dispatch): Promise<DispatchOutput | undefined> {
     return dispatch.keeps_payloads ? this.#dispatches.output(tenant, dispatch) : undefined
+  }
+
+  #isKept(dispatch: Dispatch, oldestMs: number): boolean {
+    return Date.parse(dispatch.started_at) >= oldestMs || isKeptByDeadline(dispatch, this.#now().getTime())
   }
 
   async #oldestMs(tenant: TenantId): Promise<number> {
@@ -174,7 +185,7 @@ function summaryOf(tenant: TenantId, dispatch: Dispatch): DispatchSummary {
     model: dispatch.model,
     idempotency_key: dispatch.idempotency_key,
     status: dispatch.status,
-    error: error && { type: error.type, message: error.message },
+    error: error && shownFailure(error),
     started_at: dispatch.started_at,
     ended_at: dispatch.ended_at,
     ...(dispatch.deadline_at !== undefined && { deadline_at: dispatch.deadline_at }),

@@ -102,6 +102,10 @@ const MAX_UNHURRIED_STARTS = 5
 export const isUnhurried = ({ kind, deadline_at }: Pick<Dispatch, 'kind' | 'deadline_at'>): boolean =>
   kind === 'batch' || deadline_at !== undefined
 
+/** Whether it has time until a deadline, or had until less than a day ago: its record is kept then, however long its tenant keeps others (D54.8). */
+export const isKeptByDeadline = ({ deadline_at }: Pick<Dispatch, 'deadline_at'>, nowMs: number): boolean =>
+  deadline_at !== undefined && Date.parse(deadline_at) + DAY_MS > nowMs
+
 /** The job that executes it. Those without haste have slots of their own. */
 export const jobOf = (tenant: TenantId, { trace_id: id, deadline_at }: Dispatch): Job => ({
   kind: deadline_at === undefined ? 'flow' : 'batch',

@@ -24,7 +24,7 @@ import { type PlanSummary, type PlanView, planSummary, planView } from './view.t
 
 export type PlanCallsDeps = Omit<SubmitDeps, 'plans' | 'queue'> & {
   plans: Pick<Plans, 'create' | 'created' | 'get' | 'list' | 'change' | 'outputs' | 'takeBack'>
-  queue: Pick<JobQueue, 'add' | 'remove'>
+  queue: Pick<JobQueue, 'add'>
   broker: Pick<Broker, 'followRun' | 'cancelRun'>
   files: StepFiles
 }
@@ -85,13 +85,12 @@ export class PlanCalls {
    * when it has ended.
    */
   async cancel(tenant: TenantId, planId: string): Promise<PlanView> {
-    const { plans, queue, broker, now } = this.#deps
+    const { plans, broker, now } = this.#deps
     const changed = await plans.change(tenant, planId, requestCancel(now().toISOString()))
     const plan = changed ?? (await this.#stored(tenant, planId))
     if (!changed && isEnded(plan)) throw conflict(`the plan has ended already: it is ${plan.status}`)
-    // Both may fail: an executor that takes the job finds the plan ended, and one that is not told reads the request every second.
-    if (isEnded(plan)) await queue.remove({ kind: 'plan', tenant, id: planId }).catch(() => {})
-    else await broker.cancelRun(tenant, planRunId(planId)).catch(() => {})
+    // The executor that gets the job of an ended plan announces its end; one that runs the plan and is not told reads the request every second.
+    if (!isEnded(plan)) await broker.cancelRun(tenant, planRunId(planId)).catch(() => {})
     return this.#view(tenant, plan)
   }
 

@@ -1,19 +1,17 @@
 import type { SourceState } from '../../cluster/following/port.ts'
 import type { QueuedRunSource } from '../../cluster/following/queue-places.ts'
 import { planIdOf } from '../../kernel/ids.ts'
-import type { JobQueue } from '../queue/port.ts'
 import type { PlanHead, PlanRecord, Plans } from './port.ts'
 import { runOfStep } from './states.ts'
 import { requestCancel } from './transitions.ts'
 
 export type PlanRunsDeps = {
   plans: Pick<Plans, 'takeCreated' | 'get' | 'change'>
-  queue: Pick<JobQueue, 'remove'>
   now: () => Date
 }
 
 /** Finds the runs of plans by their records, and cancels the plans that no executor has begun. */
-export function createPlanRuns({ plans, queue, now }: PlanRunsDeps): QueuedRunSource {
+export function createPlanRuns({ plans, now }: PlanRunsDeps): QueuedRunSource {
   return {
     takeCreated(tenant, runId) {
       const plan = plans.takeCreated(tenant, planIdOf(runId))
@@ -28,9 +26,7 @@ export function createPlanRuns({ plans, queue, now }: PlanRunsDeps): QueuedRunSo
       const plan = await plans.get(tenant, id)
       if (plan?.status !== 'queued') return false
       const changed = await plans.change(tenant, id, requestCancel(now().toISOString()))
-      if (changed?.status !== 'cancelled') return false
-      await queue.remove({ kind: 'plan', tenant, id }).catch(() => {}) // An executor that takes it all the same finds it ended.
-      return true
+      return changed?.status === 'cancelled' // The executor that gets its job announces the end.
     },
   }
 }

@@ -1,13 +1,12 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Files } from '../../agent/files/files.ts'
 import type { QueuePlan } from '../../agent/tools/port.ts'
-import { retryUntil } from '../../kernel/async/retry.ts'
 import type { AttachedFile } from '../../kernel/attachment.ts'
 import { hasKind, invalidRequest } from '../../kernel/errors.ts'
 import { newPlanId } from '../../kernel/ids.ts'
 import type { Plan, PlanStep } from '../../kernel/plan-step.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import { canonicalHash, type JoinableKeys, keyMismatch } from '../../platform/store/idempotency.ts'
+import { undoRefused } from '../../platform/store/take-back.ts'
 import type { EventSink, TenantEvent } from '../../tenancy/events/port.ts'
 import type { JobQueue } from '../queue/port.ts'
 import { planProblem } from './plan.ts'
@@ -85,14 +84,9 @@ type Storing = {
   create(id: string, at: string): PlanRecord
 }
 
-/** For how long, and how often, the removal of a refused plan is sent to a store that does not answer, and how late the store may still insert the plan. */
-const TAKE_BACK_MS = 60_000
-const TAKE_BACK_EVERY_MS = 250
-const LATE_MS = 1_000
-
 async function storePlan(tenant: TenantId, storing: Storing, deps: SubmitDeps): Promise<Submitted> {
   const stored = await reserveAndStore(tenant, storing, deps).catch(async (cause: unknown) => {
-    if (!storing.isRepeated) await refuse(tenant, storing, { deps, cause })
+    if (!storing.isRepeated) await undo(tenant, storing, { deps, cause })
     throw cause
   })
   const { plan, isReplayed } = stored
@@ -109,26 +103,14 @@ async function reserveAndStore(tenant: TenantId, storing: Storing, deps: SubmitD
   return earlier ? { plan: earlier, isReplayed: true } : insertPlan(tenant, id, storing, deps)
 }
 
-/**
- * Frees the key of a refused request, and takes back the plan that a store which did not answer may have: otherwise the reconciler would queue it (D36.1).
- * A plan that another request with the key has been told of stays.
- */
-async function refuse(
+/** A plan that a store which did not answer may have would be queued by the reconciler. */
+function undo(
   tenant: TenantId,
   { operation, idempotencyKey: key, planId }: Storing,
-  { deps, cause }: { deps: SubmitDeps; cause: unknown },
+  { deps: { plans, idempotency }, cause }: { deps: SubmitDeps; cause: unknown },
 ): Promise<void> {
-  const { plans, idempotency } = deps
   const free = async () => key === undefined || idempotency.release(tenant, { operation, key, id: planId })
-  if (!hasKind(cause, 'unavailable')) return void (await free().catch(() => {}))
-  const takeBack = async () => {
-    if (await free()) await plans.takeBack(tenant, planId)
-  }
-  const until = performance.now() + TAKE_BACK_MS
-  void retryUntil(takeBack, { pauses: TAKE_BACK_EVERY_MS, until, ref: false })
-    .then(() => sleep(LATE_MS, undefined, { ref: false }))
-    .then(takeBack)
-    .catch(() => {}) // It is away for longer.
+  return undoRefused(cause, { free, takeBack: () => plans.takeBack(tenant, planId) })
 }
 
 const planQueued = ({ plan_id, title, created_at }: PlanRecord): TenantEvent => ({

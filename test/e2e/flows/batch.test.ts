@@ -155,6 +155,8 @@ inBothForms('batches of a flow', (startProduct, form) => {
     ] as const)
       expect((await bench.call('POST', `/flows/${name}/batch`, request)).status).to.equal(status)
     expect((await sendLines('no-such-flow', [lineOf('a')])).status).to.equal(404)
+    const plain = await bench.call('POST', `/flows/${name}/batch`, { items }, { 'content-type': 'text/plain' })
+    expect(`${plain.status} ${plain.text}`).to.match(/^415 .*application\/jsonl/)
     expect((await bench.call('GET', `/batches?flow=${name}`)).body).to.deep.equal({ batches: [], next_cursor: null })
   })
 

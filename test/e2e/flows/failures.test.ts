@@ -108,7 +108,7 @@ inBothForms('failures of flows', (startProduct, form) => {
         expect(failureOf(reply).message.slice(0, place.length)).to.equal(place)
         const { record, last } = await recordOf(reply)
         expect(record).to.deep.include({ status: 'error', output: null, served_instance: null })
-        expect(record['error']).to.deep.equal({ type: 'upstream_error', message: failureOf(reply).message })
+        expect(record['error']).to.deep.equal(failureOf(reply))
         expect(last).to.include({ code, status: 502, error: failureOf(reply).message })
         if (requests !== undefined) expect(requestsFor(text)).to.have.length(requests)
       })

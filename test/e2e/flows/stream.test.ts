@@ -61,7 +61,7 @@ inBothForms('streams of flows', (startProduct, form) => {
     expect(frames.at(-1)?.data).to.include({ status, error: message, code, trace_id })
     expect(await recordOf(bench, trace_id)).to.deep.include({
       status: 'error',
-      error: { type: 'upstream_error', message },
+      error: { type: 'upstream_error', message, code },
     })
   })
 

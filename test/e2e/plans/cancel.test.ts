@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { elapsedMs } from '../../support/elapsed.ts'
 import { heads, planOf, step, stepIdOf, usePlans } from '../../support/plans.ts'
 import { inBothForms } from '../../support/product.ts'
+import { TenantEvents } from '../../support/tenant-events.ts'
 
 /** The time in which a running plan ends after its cancellation (D7.1). */
 const CANCEL_MS = 2_000
@@ -27,6 +28,7 @@ inBothForms('the end of plans', (startProduct, form) => {
   }
 
   it('D7.1: a queued plan is cancelled at once and never runs, and the one behind it does', async () => {
+    const told = await TenantEvents.open(bench.product.url, '?types=plan.ended')
     const running = await holding('a', { steps: [step('a')] })
     const queued = await submit({ steps: [step('b'), step('c', 'b')] })
     const behind = await submit({ steps: [step('d')] })
@@ -40,6 +42,8 @@ inBothForms('the end of plans', (startProduct, form) => {
     await cancel(running)
     expect(await ended(behind.id)).to.include({ status: 'done' })
     expect(bench.product.model.requests.map(stepIdOf)).to.deep.equal(['a', 'd'])
+    expect((await told.until('plan.ended', { plan_id: queued.id })).data).to.include({ status: 'cancelled' })
+    told.leave()
   })
 
   it('D7.1, D27.1: a running plan is cancelled within 2 s through any gateway, with the run of its step, which is followed meanwhile', async () => {

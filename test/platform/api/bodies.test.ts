@@ -13,6 +13,7 @@ async function decode(name: string, text: string | Uint8Array<ArrayBuffer>): Pro
 }
 
 const FLOW = { input_schema: {}, output_schema: {} }
+const BATCH = { provider_instance: 'main' }
 
 const run = (fields: object) => decode('RunRequest', JSON.stringify({ prompt: 'hi', ...fields }))
 
@@ -150,6 +151,22 @@ describe('request bodies', () => {
       { ...FLOW, sub_agents: [{ name: '1', prompt: '', output_schema: {} }] },
       '/sub_agents/0/name',
       'that begins with a letter',
+    ],
+    ['RunRequest', { attachments: [{ data: '' }] }, '/attachments/0/data', 'must be the bytes of a file in base64'],
+    ['FlowBatchRequest', { ...BATCH, items: [] }, '/items', 'items must be a list of 1 to 10000 entries'],
+    ['FlowBatchRequest', { ...BATCH, file_id: 'f' }, '/file_id', 'file_id must be the id of a file, file_ and 32 hex'],
+    [
+      'FlowBatchRequest',
+      { ...BATCH, items: [{ custom_id: '', input: {} }] },
+      '/items/0/custom_id',
+      'items[0].custom_id must be a string of 1 to 128 characters without control characters',
+    ],
+    ['LimitsRequest', { customers: { overides: {} } }, '/customers/overides', 'only the fields default, overrides'],
+    [
+      'LimitsRequest',
+      { customers: { overrides: { '\nbatch': { weight: 1 } } } },
+      '/customers/overrides/\nbatch',
+      'must be the id of a customer',
     ],
     ['FlowMemoryRequest', { content: 5 }, '/content', 'content must be a text or a JSON object of at most 8192 bytes'],
     ['InstanceRequest', { type: 'nobody' }, '/type', 'type must be one of openai, anthropic, google,'],

@@ -40,6 +40,7 @@ describe('the admission of runs', () => {
     places = {
       take: (...args) => memory.take(...args),
       look: (...args) => memory.look(...args),
+      isWaiting: (...args) => memory.isWaiting(...args),
       count: (tenant) => memory.count(tenant),
       renew(tenant, runs) {
         renewed.push(runs.map(({ runId }) => runId))
@@ -187,6 +188,10 @@ describe('the admission of runs', () => {
     const interactive = await waitOf({ runId: 'interactive', priority: 'interactive' })
     expect((await standingOf(interactive))?.place).to.equal(1)
     expect(batch.standing?.place).to.equal(2)
+    expect(await Promise.all(['batch', 'full_0'].map((id) => admission.isWaiting(TENANT, id)))).to.deep.equal([
+      true,
+      false,
+    ])
     expect(await metrics.gaugeValue('starts_waiting')).to.equal(2)
     expect(await metrics.gaugeValue('starts_waiting_oldest_seconds'))
       .to.be.a('number')

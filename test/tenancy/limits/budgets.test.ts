@@ -107,12 +107,16 @@ describe('the budgets of tenants', () => {
       expect(announced).to.have.members([...all, '2026-11 c 1 usd_per_month 50', '2026-11 c 1 usd_per_month 80'])
     })
 
-    it('of a budget that was raised count anew', async () => {
+    it('of a budget that was raised count anew, and those of one that was lowered are told at the next start', async () => {
       await spend([openTelling({ tokens_per_day: 100 })], 50)
       await spend([openTelling({ tokens_per_day: 200 })], 50)
       await spend([openTelling({ tokens_per_day: 100 })], 1)
       const announcedLast = [50, 50, 80, 100].map((percent) => `${DAY} tokens_per_day ${percent}`)
       expect(announced).to.deep.equal(announcedLast)
+      const lowered = openTelling({ tokens_per_day: 90 })
+      expect((await lowered.refusal(TENANT))?.code).to.equal('budget_exhausted')
+      await lowered.close()
+      expect(announced.slice(announcedLast.length)).to.deep.equal(announcedLast.slice(1))
     })
 
     it('are announced when the store is back, in the standalone process too, which does so while it runs', async () => {

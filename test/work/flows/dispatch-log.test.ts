@@ -76,11 +76,11 @@ describe('the history of flow runs', () => {
     expect((await log.list(TENANT, { limit: 1 })).dispatches).to.deep.equal([summary])
   })
 
-  it('payloads are null where they are not there yet, and an error has a type and a message only', async () => {
+  it('payloads are null where they are not there yet, and an error has the type, the message and the code of the envelope', async () => {
     const queued = await history.queue()
     expect(await log.get(TENANT, queued.trace_id)).to.deep.include({ input: INPUT, raw_output: null, output: null })
     const failed = await history.end(queued, FAILED, { ...OUTPUT, output: null })
-    const error = { type: 'upstream_error', message: 'the main agent failed' }
+    const error = { type: 'upstream_error', message: 'the main agent failed', code: 'provider_auth' }
     expect(await log.get(TENANT, failed.trace_id)).to.deep.include({ error, raw_output: OUTPUT.raw_output })
   })
 
@@ -199,6 +199,21 @@ describe('the history of flow runs', () => {
       .to.be.instanceOf(AppError)
       .and.include({ kind: 'not_found' })
     expect(await history.dispatches.get(TENANT, trace_id)).to.include({ trace_id })
+  })
+
+  it('D54.8: that of an execution with a deadline is shown until a day behind it, whatever the retention', async () => {
+    const deadlineMs = history.clock.ms + 7 * DAY_MS
+    const { trace_id } = await history.queue({ deadline_at: new Date(deadlineMs).toISOString() })
+    retention.days = 1
+    for (const [ms, isShown] of [
+      [deadlineMs + DAY_MS - 1, true],
+      [deadlineMs + DAY_MS, false],
+    ] as const) {
+      history.clock.ms = ms
+      expect((await idsOf()).includes(trace_id)).to.equal(isShown)
+      const found = await log.get(TENANT, trace_id).catch(({ kind }: AppError) => kind)
+      expect(found).to.deep.include(isShown ? { trace_id } : 'not_found')
+    }
   })
 
   it('the pages of the list follow each other by their cursors', async () => {

@@ -57,10 +57,6 @@ export function openProcess(store: Store, wrap: (plans: Plans) => Plans = (plans
       away()
       if (!parts.jobs.some(({ id }) => id === job.id)) parts.jobs.push(job)
     },
-    async remove(job: Job) {
-      away()
-      parts.jobs.splice(0, Infinity, ...parts.jobs.filter(({ id }) => id !== job.id))
-    },
   }
   const broker: Pick<Broker, 'followRun' | 'cancelRun'> = {
     async cancelRun(_tenant, runId) {

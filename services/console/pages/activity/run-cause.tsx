@@ -36,7 +36,7 @@ const NEXT: Readonly<Record<string, string>> = {
   unsupported_attachment: 'Send it without the file, or to a model that takes it.',
   max_turns_exceeded: 'Ask for less in one prompt, or raise max_turns.',
   invalid_output: 'Ask for less in one prompt, or simplify the schema.',
-  budget_exhausted: 'Wait until the next day begins (UTC), or raise the budget in Settings.',
+  budget_exhausted: 'Wait until the budget begins anew, or raise it in Settings.',
   no_room: 'Run it again later, or raise the number of runs in Settings.',
   plan_failed: 'Open the plan: the step that failed says why, and can be retried.',
   worker_lost: 'Run it again: nothing is known of what it had done.',

@@ -23,7 +23,7 @@ const CAUSES: Readonly<Record<string, Cause>> = {
   max_turns_exceeded: after('The agent used up its turns'),
   invalid_output: after('The answer did not fit its schema'),
   no_room: after('No place became free in time', LIMITS),
-  budget_exhausted: never('The budget of the day is used up', LIMITS),
+  budget_exhausted: never('The budget is used up', LIMITS),
   cancelled: after('Stopped'),
   session_deleted: never('The conversation was deleted'),
   worker_lost: after('The process of the run died'),

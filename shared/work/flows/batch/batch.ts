@@ -1,5 +1,6 @@
 import { invalidRequest } from '../../../kernel/errors.ts'
 import type { JsonObject } from '../../../kernel/events.ts'
+import { DAY_MS } from '../../../kernel/time.ts'
 import type { ApiType } from '../../../platform/api/api-type.ts'
 import { MAX_DOCUMENT_BYTES } from '../../../platform/store/document.ts'
 import type { Dispatch, FlowRef, FlowRunRequest } from '../port.ts'
@@ -27,6 +28,8 @@ export type Batch = {
   deadline_at: string
   ended_at: string | null
   expires_at: string
+  /** Its request was refused: nobody has heard of it. */
+  is_refused?: true
   /** Once it has ended: until then its chunks tell how far it has come. */
   progress?: Progress
 }
@@ -100,6 +103,10 @@ export type Wave = {
 
 /** The text by which a vendor keeps a wave. */
 export const markOf = ({ batch_id, chunk, wave }: Wave): string => `${batch_id}-${chunk}-${wave}`
+
+/** Until when the answers of vendors and tools are kept: items need them until the deadline, and nobody shows them. */
+export const answersUntil = ({ deadline_at }: Pick<Batch, 'deadline_at'>): string =>
+  new Date(Date.parse(deadline_at) + DAY_MS).toISOString()
 
 /** The id of the job that runs a chunk. */
 export const chunkJobId = (batchId: string, chunk: number): string => `${batchId}-${chunk}`

@@ -1,27 +1,27 @@
 import { createHash } from 'node:crypto'
-import { retryUntil } from '../../../kernel/async/retry.ts'
-import { conflict, hasKind, invalidRequest, notFound } from '../../../kernel/errors.ts'
-import type { FlowFailure } from '../../../kernel/events.ts'
+import { conflict, invalidRequest, notFound } from '../../../kernel/errors.ts'
 import { itemTraceId, newId } from '../../../kernel/ids.ts'
 import { PROVIDER_TYPES } from '../../../kernel/provider-types.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import { DAY_MS, HOUR_MS } from '../../../kernel/time.ts'
 import type { ApiType } from '../../../platform/api/api-type.ts'
 import { canonicalHash, type JoinableKeys, keyMismatch } from '../../../platform/store/idempotency.ts'
+import { undoRefused } from '../../../platform/store/take-back.ts'
 import type { LiveConfigs } from '../../../tenancy/tenant-config/live-configs.ts'
 import { findInstance } from '../../../tenancy/tenant-config/settings.ts'
 import type { JobQueue } from '../../queue/port.ts'
 import { routesOf } from '../calls/choose-routes.ts'
+import { shownFailure } from '../execute/outcome.ts'
 import type { FlowLibrary } from '../library.ts'
 import type { Dispatches, FlowDefinition } from '../port.ts'
 import {
   type Batch,
   type BatchItem,
   type BatchRequest,
+  type Chunk,
   chunkJobId,
   divide,
   type ItemEnd,
-  type NewChunk,
   progressOf,
   shownBatch,
 } from './batch.ts'
@@ -47,9 +47,6 @@ const LEAST_HOURS = 1
 const OPERATION = 'flow_batch'
 /** The executions that are read at a time for results. */
 const AT_ONCE = 16
-/** For how long, and how often, the cancel of a batch that was answered with a failure is sent. */
-const TAKE_BACK_MS = 60_000
-const TAKE_BACK_EVERY_MS = 1_000
 
 /** Starts, shows and cancels batches for the API, and reads their results (D55). */
 export class BatchCalls {
@@ -68,17 +65,28 @@ export class BatchCalls {
     name: string,
     { request, ...caller }: Caller & { request: BatchRequest },
   ): Promise<{ batch: Shown; isReplayed: boolean }> {
-    const { batches, queue } = this.#deps
+    const { idempotency, batches } = this.#deps
     assertDistinct(request.items)
     const planned = await this.#plan(tenant, name, { request, ...caller })
-    const chunks = divide(planned.batch_id, request.items)
-    const batch = await this.#reserve(tenant, { ...planned, chunks: chunks.length }, { request, caller })
-    const own = batch.batch_id === planned.batch_id ? chunks : divide(batch.batch_id, request.items)
-    const earlier = batch.batch_id === planned.batch_id ? undefined : await batches.get(tenant, batch.batch_id)
-    const isNew = !earlier && (await this.#create(tenant, batch, { chunks: own, key: caller.idempotencyKey }))
+    const [{ batch_id: id }, key] = [planned, caller.idempotencyKey]
+    return this.#startOnce(tenant, planned, { request, caller }).catch(async (cause: unknown) => {
+      const free = async () => key === undefined || idempotency.release(tenant, { operation: OPERATION, key, id })
+      await undoRefused(cause, { free, takeBack: () => batches.takeBack(tenant, id) })
+      throw cause
+    })
+  }
+
+  async #startOnce(tenant: TenantId, planned: Batch, { request, caller }: Starting) {
+    const { batches, queue } = this.#deps
+    const { batch_id: id } = await this.#reserve(tenant, planned, { request, caller })
+    if (id !== planned.batch_id && (await batches.get(tenant, id)))
+      return { batch: await this.get(tenant, id), isReplayed: true }
+    const chunks = divide(id, request.items)
+    const batch = { ...planned, batch_id: id, chunks: chunks.length }
+    if (!(await batches.create(tenant, batch, chunks))) return { batch: await this.get(tenant, id), isReplayed: true }
     // A job that is not added now is added within seconds of the queue's return (`reconcileBatches`).
-    if (isNew) await Promise.all(own.map((each) => queue.add(jobOf(tenant, each), { isNew: true }))).catch(() => {})
-    return { batch: await this.get(tenant, batch.batch_id), isReplayed: !isNew }
+    await Promise.all(chunks.map((each) => queue.add(jobOf(tenant, each), { isNew: true }))).catch(() => {})
+    return { batch: shownBatch(batch, progressOf(batch.items, chunks)), isReplayed: false } // Nothing more of the store, which may have gone.
   }
 
   /** Throws `not_found` for an unknown id, and that of another tenant. */
@@ -88,7 +96,8 @@ export class BatchCalls {
 
   async list(tenant: TenantId, query: BatchQuery): Promise<ApiType<'FlowBatchList'>> {
     const { batches: found, next_cursor } = await this.#deps.batches.list(tenant, query)
-    return { batches: await Promise.all(found.map((each) => this.#shown(tenant, each))), next_cursor }
+    const known = found.filter(({ is_refused }) => !is_refused)
+    return { batches: await Promise.all(known.map((each) => this.#shown(tenant, each))), next_cursor }
   }
 
   /** Throws `conflict` for a batch that has ended. */
@@ -127,7 +136,8 @@ export class BatchCalls {
     const trace_id = itemTraceId(batchId, item)
     const dispatch = await dispatches.get(tenant, trace_id)
     const { output = null, problems } = (dispatch && (await dispatches.output(tenant, dispatch))) ?? {}
-    const error = dispatch?.error ? shownError(dispatch.error) : HAS_FAILED.has(status) && !dispatch ? NO_RECORD : null
+    const isLost = HAS_FAILED.has(status) && !dispatch
+    const error = dispatch?.error ? (shownFailure(dispatch.error) as Result['error']) : isLost ? NO_RECORD : null
     const shown = { item, custom_id, trace_id, status, output: status === 'ok' ? output : null, error }
     return { ...shown, ...(problems && { problems: [...problems] }), input_tokens, output_tokens, cost_usd }
   }
@@ -140,7 +150,7 @@ export class BatchCalls {
 
   async #found(tenant: TenantId, batchId: string): Promise<Batch> {
     const batch = await this.#deps.batches.get(tenant, batchId)
-    if (batch) return batch
+    if (batch && !batch.is_refused) return batch
     throw notFound('no batch has this id; check the id in the path')
   }
 
@@ -179,11 +189,7 @@ export class BatchCalls {
   }
 
   /** The batch under the id that its key stands for: its own, or that of an earlier request with the same body. */
-  async #reserve(
-    tenant: TenantId,
-    batch: Batch,
-    { request, caller }: { request: BatchRequest; caller: Caller },
-  ): Promise<Batch> {
+  async #reserve(tenant: TenantId, batch: Batch, { request, caller }: Starting): Promise<Pick<Batch, 'batch_id'>> {
     const { idempotency } = this.#deps
     const { idempotencyKey: key } = caller
     if (key === undefined) return batch
@@ -199,39 +205,15 @@ export class BatchCalls {
       if (reservation.state === 'mismatch') throw keyMismatch('batch')
       if (reservation.state === 'reserved') return batch
       const { id } = reservation
-      if (await idempotency.join(tenant, { operation: OPERATION, key, id })) return { ...batch, batch_id: id } // Otherwise it was refused, and has freed the key.
-    }
-  }
-
-  /**
-   * A refusal frees the key. After a failure the same request with its key gets the batch, stored or not by then; one without a key is cancelled, if it was
-   * stored, since nobody has heard of it.
-   */
-  async #create(
-    tenant: TenantId,
-    batch: Batch,
-    { chunks, key }: { chunks: readonly NewChunk[]; key: string | undefined },
-  ): Promise<boolean> {
-    const { batches, idempotency } = this.#deps
-    const { batch_id: id } = batch
-    try {
-      return await batches.create(tenant, batch, chunks)
-    } catch (cause) {
-      const isRefused = !hasKind(cause, 'unavailable')
-      if (key !== undefined && isRefused)
-        await idempotency.release(tenant, { operation: OPERATION, key, id }).catch(() => {})
-      const until = performance.now() + TAKE_BACK_MS
-      const takeBack = () => batches.cancel(tenant, id)
-      if (key === undefined && !isRefused)
-        retryUntil(takeBack, { pauses: TAKE_BACK_EVERY_MS, until, ref: false }).catch(() => {})
-      throw cause
+      if (await idempotency.join(tenant, { operation: OPERATION, key, id })) return { batch_id: id } // Otherwise it was refused, and has freed the key.
     }
   }
 }
 
+type Starting = { request: BatchRequest; caller: Caller }
 type Ended = { item: number; custom_id: string; end: ItemEnd }
 
-const jobOf = (tenant: TenantId, { batch_id, chunk }: NewChunk) =>
+const jobOf = (tenant: TenantId, { batch_id, chunk }: Pick<Chunk, 'batch_id' | 'chunk'>) =>
   ({ kind: 'batch', tenant, id: chunkJobId(batch_id, chunk) }) as const
 
 const HAS_FAILED: ReadonlySet<string> = new Set(['error', 'rejected'])
@@ -242,8 +224,6 @@ const NO_RECORD: Result['error'] = {
   message:
     'there is no record of this item: its flow was deleted before it began, its input is too long, or the record has expired',
 }
-
-const shownError = ({ type, message }: FlowFailure) => ({ type, message }) as NonNullable<Result['error']>
 
 /** A wave goes to one instance. Whether its tools allow it, the executor finds out. */
 const maySendInBatches = ({ sub_agents: agents }: FlowDefinition): boolean =>

@@ -216,6 +216,11 @@ export class BatchStore {
     return this.get(tenant, batchId)
   }
 
+  /** Cancels a batch that nobody has heard of, and forgets it at its end. */
+  async takeBack(tenant: TenantId, batchId: string): Promise<void> {
+    await this.#move(tenant, batchId, { from: 'running', set: { status: 'cancelling', is_refused: true } })
+  }
+
   /**
    * Ends a batch all of whose items have ended, and forgets what was left open of one that is not there. Returns whether it is over. `tell` is called
    * before the ended batch is forgotten, so that whoever settles it next calls it where this process dies: once at least.
@@ -230,6 +235,7 @@ export class BatchStore {
     if (batch.ended_at === null) {
       const chunks = await this.chunks(tenant, batchId)
       if (!chunks.every(hasEnded)) return false
+      if (batch.is_refused) return this.#remove(tenant, batchId)
       const end = { ended_at: at.toISOString(), progress: progressOf(batch.items, chunks) }
       const isDone = await this.#move(tenant, batchId, { from: 'running', set: { status: 'done', ...end } })
       if (!isDone) await this.#move(tenant, batchId, { from: 'cancelling', set: { status: 'cancelled', ...end } })
@@ -251,6 +257,12 @@ export class BatchStore {
       limit: PAGE,
     })
     return found.map(({ doc }) => doc as OpenBatch)
+  }
+
+  async #remove(tenant: TenantId, batchId: string): Promise<true> {
+    await this.#batches.delete(tenant, { batch_id: batchId })
+    await this.close(batchId)
+    return true
   }
 
   async #forget(batchId: string, at: Date): Promise<boolean> {

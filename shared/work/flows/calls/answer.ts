@@ -7,7 +7,7 @@ import type { Dispatch, DispatchOutput } from '../port.ts'
 
 /** The answer that an ended execution has stored. Throws its failure as an HTTP error. */
 export function storedAnswer(dispatch: Dispatch, output: DispatchOutput | undefined): FlowAnswer {
-  if (dispatch.error) throw errorOf(dispatch.error, dispatch.trace_id)
+  if (dispatch.error) throw errorOf(dispatch.error, dispatch.trace_id, dispatch.ended_at)
   return answerOf(dispatch, output)
 }
 
@@ -36,13 +36,15 @@ export function refusalFrame(traceId: string, refusal: AppError): string {
 /** Seconds after which a client may try again. */
 export const RETRY_SECS = 5
 
-/** The stored failure of an execution as the error of its HTTP answer. */
-export function errorOf({ status, type, message, code }: FlowFailure, traceId: string): AppError {
+/** The stored failure of an execution as the error of its HTTP answer, which comes later where a request joins one that has ended. */
+export function errorOf(failure: FlowFailure, traceId: string, endedAt: string | null = null): AppError {
+  const { status, type, message, code, retry_after_secs: secs = RETRY_SECS } = failure
+  const passedSecs = endedAt === null ? 0 : (Date.now() - Date.parse(endedAt)) / 1_000
   return new AppError(type.slice(0, -'_error'.length) as ErrorKind, message, {
     status,
     traceId,
     ...(code !== undefined && { code: code as RunErrorCode }),
-    ...((status === 503 || status === 429) && { retryAfterSecs: RETRY_SECS }),
+    ...((status === 503 || status === 429) && { retryAfterSecs: Math.max(RETRY_SECS, Math.ceil(secs - passedSecs)) }),
   })
 }
 

@@ -8,6 +8,7 @@ import type { FlowAnswer, FlowFailure } from '../../../kernel/events.ts'
 import { newTraceId, runIdOf } from '../../../kernel/ids.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import type { Idempotency } from '../../../platform/store/idempotency.ts'
+import type { Admission } from '../../../tenancy/limits/admission.ts'
 import type { JobQueue } from '../../queue/port.ts'
 import { watch } from '../../queue/watch.ts'
 import type { FlowLibrary } from '../library.ts'
@@ -16,11 +17,12 @@ import type { Execution } from '../transitions.ts'
 import { answerIn, errorOf, storedAnswer, terminalFrame } from './answer.ts'
 import { createAges, settle } from './end-lost-execution.ts'
 import { startOnce } from './once.ts'
-import { closeExecution, type StartDeps, startExecution } from './start-execution.ts'
+import { clientLeft, closeExecution, type StartDeps, startExecution } from './start-execution.ts'
 
 export type FlowCallsDeps = StartDeps & {
   library: Pick<FlowLibrary, 'published' | 'definitionOf'>
   dispatches: Dispatches
+  admission: Pick<Admission, 'admit' | 'release' | 'isWaiting'>
   idempotency: Idempotency
   queue: Pick<JobQueue, 'add' | 'remove'>
   broker: Pick<Broker, 'followRun' | 'expectRun'>
@@ -81,9 +83,19 @@ export class FlowCalls {
     const execute = async (traceId: string) => startExecution(tenant, traceId, await executionOf())
     const close = async (traceId: string) => closeExecution(tenant, traceId, await executionOf())
     const find = (traceId: string) => dispatches.get(tenant, traceId)
-    const start = { key, body: { flow: name, ...request }, find, execute, close }
+    const isWaiting = (traceId: string) => this.#isWaiting(tenant, traceId, call)
+    const start = { key, body: { flow: name, ...request }, find, isWaiting, execute, close }
     const started = await startOnce(tenant, start, idempotency)
     return this.#started(tenant, { ...started, ...(!started.isReplayed && found) })
+  }
+
+  /** While the places cannot be reached, a start waits on in the line (D54.6). */
+  async #isWaiting(tenant: TenantId, traceId: string, { request, left, onWait }: FlowCall): Promise<boolean> {
+    if (request.wait_secs === undefined) return false
+    if (left?.aborted) throw clientLeft()
+    const waits = await this.#deps.admission.isWaiting(tenant, runIdOf(traceId)).catch(() => true)
+    if (waits) onWait?.({ traceId, wait: { standing: undefined } })
+    return waits
   }
 
   /** Executes any version of a flow, published or not. */

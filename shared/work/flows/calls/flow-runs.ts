@@ -3,7 +3,7 @@ import type { QueuedRunSource } from '../../../cluster/following/queue-places.ts
 import { traceIdOf } from '../../../kernel/ids.ts'
 import type { JobQueue } from '../../queue/port.ts'
 import type { Dispatch, DispatchStore } from '../port.ts'
-import { endBy, jobOf, mayBeginAgain } from '../transitions.ts'
+import { endBy, isUnhurried, jobOf, mayBeginAgain } from '../transitions.ts'
 
 type Deps = { dispatches: Pick<DispatchStore, 'get' | 'takeCreated' | 'end'>; queue: Pick<JobQueue, 'remove'> }
 
@@ -23,7 +23,7 @@ export function createFlowRuns({ dispatches, queue }: Deps): QueuedRunSource {
       const dispatch = await dispatches.get(tenant, id)
       const result = dispatch && endBy(dispatch, { type: 'cancelled', executor })
       if (!result || !(await dispatches.end(tenant, id, { executor, result }))) return false
-      if (lost !== undefined) return true // The executor that gets its job next announces the end.
+      if (lost !== undefined || isUnhurried(dispatch)) return true // The executor that gets its job next announces the end.
       await queue.remove(jobOf(tenant, dispatch)).catch(() => {}) // An executor that takes it all the same finds it ended.
       return true
     },

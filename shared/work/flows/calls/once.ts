@@ -10,6 +10,8 @@ export type KeyedStart = {
   /** Everything that makes two requests the same. */
   body: object
   find(traceId: string): Promise<Dispatch | undefined>
+  /** Whether the start of the execution waits for its place, so that its record comes later. Throws when the client that asks has left. */
+  isWaiting(traceId: string): Promise<boolean>
   /** Starts an execution under this id, or throws a refusal. */
   execute(traceId: string): Promise<void>
   /** Makes sure that none begins under this id any more. Returns `false` when one has. */
@@ -21,6 +23,8 @@ const OPERATION = 'flow_run'
 /** How long the record of an execution may take to appear after its key was reserved. */
 const APPEARS_WITHIN_MS = 2_000
 const LOOK_EVERY_MS = 50
+/** How often it is looked for while the start of its execution waits. */
+const WAITING_LOOK_MS = 500
 
 /**
  * Starts an execution once for each key (D6.6). A request with a key that was used joins the earlier execution. One that was refused
@@ -32,7 +36,7 @@ export async function startOnce(
   start: KeyedStart,
   idempotency: Idempotency,
 ): Promise<{ traceId: string; isReplayed: boolean }> {
-  const { key, body, find, close } = start
+  const { key, body, close } = start
   const hash = canonicalHash(body)
   for (;;) {
     const traceId = newTraceId()
@@ -40,7 +44,7 @@ export async function startOnce(
     if (reservation.state === 'mismatch') throw keyMismatch()
     if (reservation.state === 'taken') {
       const { id } = reservation
-      const earlier = await waitFor(() => find(id))
+      const earlier = await waitFor(start, id)
       if (earlier && !isLost(earlier)) return { traceId: id, isReplayed: true }
       if (!earlier && !(await close(id))) continue
       if (!(await idempotency.replace(tenant, { operation: OPERATION, key, from: id, to: traceId }))) continue
@@ -68,11 +72,14 @@ async function executeOrRelease(
   }
 }
 
-async function waitFor(find: () => Promise<Dispatch | undefined>): Promise<Dispatch | undefined> {
-  const until = performance.now() + APPEARS_WITHIN_MS
+/** Waits for the record of the execution that another request starts. */
+async function waitFor({ find, isWaiting }: KeyedStart, traceId: string): Promise<Dispatch | undefined> {
+  let until = performance.now() + APPEARS_WITHIN_MS
   for (;;) {
-    const found = await find()
+    const found = await find(traceId)
     if (found || performance.now() > until) return found
-    await sleep(LOOK_EVERY_MS)
+    const waits = await isWaiting(traceId)
+    if (waits) until = performance.now() + APPEARS_WITHIN_MS
+    await sleep(waits ? WAITING_LOOK_MS : LOOK_EVERY_MS)
   }
 }

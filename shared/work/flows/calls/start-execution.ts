@@ -45,7 +45,7 @@ const noRoom = (retryAfterSecs: number) =>
     code: 'no_room',
     retryAfterSecs,
   })
-const clientLeft = () => new AppError('unavailable', 'the client has left before the run had a place')
+export const clientLeft = () => new AppError('unavailable', 'the client has left before the run had a place')
 
 const NO_HISTORY: Audit = { store_payloads: false, retention_days: 1 }
 

@@ -1,5 +1,6 @@
 import type { FlowFailure, Verdict } from '../../../kernel/events.ts'
 import { isJsonObject } from '../../../kernel/json.ts'
+import { type ShownFailure, shownFailure } from '../execute/outcome.ts'
 
 /** One execution of a version of a flow. */
 export type Measured = {
@@ -23,7 +24,7 @@ export type EvaluatedRun = {
   published_cost_usd: number
   duration_ms: number
   published_duration_ms: number
-  error: { type: string; message: string } | null
+  error: ShownFailure | null
 }
 
 /** `POST /flows/{name}/evaluate`. Rates are from 0 to 1: the share of the runs whose verdict is `ok`. Costs are sums. */
@@ -51,7 +52,7 @@ export function compare(draft: Measured, published: Measured & { trace_id: strin
     published_cost_usd: published.cost_usd,
     duration_ms: draft.duration_ms,
     published_duration_ms: published.duration_ms,
-    error: draft.error && { type: draft.error.type, message: draft.error.message },
+    error: draft.error && shownFailure(draft.error),
   }
 }
 

@@ -5,7 +5,7 @@ import type { FlowFailure, OutputProblem } from '../../../kernel/events.ts'
 import type { FlowRoute, SubAgentDefinition } from '../port.ts'
 import { type CallRoutes, isProviderFailure } from './call-routes.ts'
 import { converse, type DialogueDeps, type Ending, type Failed, type Speaker } from './dialogue.ts'
-import { failureOf } from './outcome.ts'
+import { failureOf, type Place } from './outcome.ts'
 
 export type Agent = Speaker & {
   /** Its own instance and model, if it has them. */
@@ -36,12 +36,17 @@ export async function runAgent(agent: Agent, deps: AgentDeps): Promise<AgentResu
   const end = skipped ?? (await runOn(route, agent, deps))
   if (!('code' in end)) return { ...end, instance: route.instance }
   if (!canSwitch || signal.aborted || !isProviderFailure(end)) {
-    return { kind: 'failed', failure: failureOf(end.code, end.error, { agent: agent.name, instance: route.instance }) }
+    return { kind: 'failed', failure: failureAt(end, { agent: agent.name, instance: route.instance }) }
   }
   const warning = routes.switchAfter(route, end)
   if (warning) await log.warn(agent.name, warning)
   return runAgent(agent, deps)
 }
+
+const failureAt = ({ code, error, retry_after_secs }: Failed, place: Place): FlowFailure => ({
+  ...failureOf(code, error, place),
+  ...(retry_after_secs !== undefined && { retry_after_secs }),
+})
 
 /** Why the model of this route is not called: it rests, and the fallback does not (D56.2). */
 async function passOver(route: FlowRoute, agent: Agent, deps: AgentDeps): Promise<Failed | undefined> {

@@ -38,7 +38,7 @@ export type Ending =
   | { kind: 'ok'; output: unknown; text: string }
   | { kind: 'invalid'; text: string; problems: readonly OutputProblem[] }
   | Failed
-export type Failed = Pick<ErrorEvent, 'code' | 'error' | 'detail'>
+export type Failed = Pick<ErrorEvent, 'code' | 'error' | 'detail' | 'retry_after_secs'>
 
 /** Runs an agent with one model to its checked output, over all its tries. */
 export async function converse(

@@ -91,10 +91,18 @@ export function refusalOf(refusal: AppError): FlowFailure {
   return { status: refusal.status, type, message, ...(code !== undefined && { code }) }
 }
 
+/** A failure as records and reports show it: as the error of the envelope. */
+export const shownFailure = ({ type, message, code }: ShownFailure): ShownFailure => ({
+  ...{ type, message },
+  ...(code !== undefined && { code }),
+})
+export type ShownFailure = Pick<FlowFailure, 'type' | 'message' | 'code'>
+
 /** The last event of a flow that has failed, or was refused. */
 export function failureEvent(failure: FlowFailure, { trace_id }: Pick<Dispatch, 'trace_id'>, at: string): FlowEvent {
-  const { status, message } = failure
-  return { ...errorEvent(eventCodeOf(failure), message), status, trace_id, at }
+  const { status, message, retry_after_secs } = failure
+  const event = { ...errorEvent(eventCodeOf(failure), message), status, trace_id, at }
+  return { ...event, ...(retry_after_secs !== undefined && { retry_after_secs }) }
 }
 
 /** Not every failure has a code of D4.8: then the status decides. */

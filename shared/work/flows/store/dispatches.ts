@@ -18,6 +18,7 @@ import {
   type DispatchTransition,
   end as endDispatch,
   isHeldBy,
+  isKeptByDeadline,
   noteAction,
   notStarted,
   takeOver,
@@ -191,12 +192,15 @@ export class StoredDispatches implements DispatchStore {
   async removeStartedBefore(tenant: TenantId, beforeMs: number, limit: number): Promise<number> {
     let removed = 0
     for (const kind of DISPATCH_KINDS) {
-      while (removed < limit) {
-        const page = { where: { kind }, after: [beforeMs], limit: Math.min(REMOVED_AT_ONCE, limit - removed) }
-        const found = await this.#dispatches.page(tenant, page)
-        await Promise.all(found.map(({ doc }) => this.#remove(tenant, toDispatch(doc))))
-        removed += found.length
-        if (found.length === 0) break
+      for (let after: (string | number)[] = [beforeMs]; removed < limit; ) {
+        const page = { where: { kind }, after, limit: Math.min(REMOVED_AT_ONCE, limit - removed) }
+        const found = (await this.#dispatches.page(tenant, page)).map(({ doc }) => toDispatch(doc))
+        const over = found.filter((each) => !isKeptByDeadline(each, this.#now().getTime()))
+        await Promise.all(over.map((each) => this.#remove(tenant, each)))
+        removed += over.length
+        const last = found.at(-1)
+        if (!last) break
+        after = dispatchPosition(last)
       }
     }
     return removed

@@ -55,6 +55,21 @@ describe('the failure of an execution as an answer', () => {
     const retryOf = (status: number) =>
       errorOf({ status, type: 'unavailable_error', message: 'm' }, TRACE).retryAfterSecs
     expect([503, 429, 502, 504].map(retryOf)).to.deep.equal([5, 5, undefined, undefined])
+    const used = { status: 429, type: 'rate_limit_error', message: 'm', code: 'budget_exhausted', retry_after_secs: 90 }
+    const endedAgo = (secs: number) => ({
+      ...FAILED_RUN,
+      error: used,
+      ended_at: new Date(Date.now() - secs * 1_000).toISOString(),
+    })
+    for (const [secs, wanted] of [
+      [0, 90],
+      [60, 30],
+      [600, 5],
+    ] as const)
+      expect(() => storedAnswer(endedAgo(secs), undefined), `${secs} s later`)
+        .to.throw()
+        .with.property('retryAfterSecs', wanted)
+    expect(terminalFrame(endedAgo(0), undefined, 7)).to.include('"retry_after_secs":90')
   })
 
   it('D6.5: a refusal names the execution that it refuses, and stays the same otherwise', () => {

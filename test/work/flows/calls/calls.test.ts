@@ -104,6 +104,7 @@ describe('the calls of flows', () => {
     const admission: FlowCallsDeps['admission'] = {
       admit: async ({ runId }) => void held.add(runId),
       release: ({ runId }) => void held.delete(runId),
+      isWaiting: async () => false,
     }
     return { admission, held }
   }
@@ -264,6 +265,29 @@ describe('the calls of flows', () => {
     const { calls, queued } = createCalls({ executors: { hasAny: () => false, isAlive: async () => false } })
     expect(await errorOf(calls.start(TENANT, 'summarize', CALL))).to.include({ status: 503 })
     expect(queued).to.deep.equal([])
+  })
+
+  it('D54.5: a second request with the key of a start that waits says so, and waits with it until its client leaves', async () => {
+    const asked: string[] = []
+    const isWaiting = async (_tenant: unknown, runId: string) => {
+      asked.push(runId)
+      if (asked.length > 1) throw new AppError('unavailable', 'Redis is away')
+      return true
+    }
+    const traceId = `trace_${'1'.repeat(32)}`
+    const { calls } = createCalls({
+      admission: { ...NO_ADMISSION, isWaiting },
+      idempotency: { reserve: async () => ({ state: 'taken', id: traceId }), replace: refuse, release: refuse },
+    })
+    const [client, told] = [new AbortController(), Promise.withResolvers<WaitingFlow>()]
+    const request = { ...CALL.request, wait_secs: 60 }
+    const call = { ...CALL, request, idempotencyKey: 'k', left: client.signal, onWait: told.resolve }
+    const starting = errorOf(calls.start(TENANT, 'summarize', call))
+    expect(await told.promise).to.deep.equal({ traceId, wait: { standing: undefined } })
+    await until(() => asked.length > 1, { what: 'it to look again' })
+    client.abort()
+    expect(await starting).to.include({ kind: 'unavailable' })
+    expect(new Set(asked)).to.deep.equal(new Set([`run_${'1'.repeat(32)}`]))
   })
 
   for (const [how, turn, expected] of [

@@ -6,6 +6,7 @@ import { startOnce } from '../../../../shared/work/flows/calls/once.ts'
 import type { Dispatch } from '../../../../shared/work/flows/port.ts'
 import { newDispatch } from '../../../contract/dispatch-setup.ts'
 import { useTestStore } from '../../../support/test-store.ts'
+import { until } from '../../../support/until.ts'
 
 const LOST = { status: 502, type: 'upstream_error', message: 'lost', code: 'worker_lost' }
 
@@ -23,6 +24,7 @@ describe('starting an execution once for each key', () => {
     const dispatches = new Map<string, Dispatch>()
     const key = `key-${++keys}`
     const closed: string[] = []
+    const waiting = new Map<string, number>()
     const store = (traceId: string) =>
       dispatches.set(traceId, newDispatch(0, { trace_id: traceId, status: 'running', executor: 7 }))
     const start = (body: object, execute?: (traceId: string) => Promise<void>, onClose = () => {}) =>
@@ -32,6 +34,11 @@ describe('starting an execution once for each key', () => {
           key,
           body,
           find: async (traceId) => dispatches.get(traceId),
+          async isWaiting(traceId) {
+            const looks = waiting.get(traceId)
+            if (looks !== undefined) waiting.set(traceId, looks + 1)
+            return looks !== undefined
+          },
           async execute(traceId) {
             await execute?.(traceId)
             store(traceId)
@@ -45,7 +52,7 @@ describe('starting an execution once for each key', () => {
         },
         idempotency,
       )
-    return { dispatches, closed, store, start }
+    return { dispatches, closed, waiting, store, start }
   }
 
   it('joins the execution of the same request, whatever the order of its fields', async () => {
@@ -100,6 +107,26 @@ describe('starting an execution once for each key', () => {
     expect(again.isReplayed).to.equal(false)
     expect(again.traceId).to.not.equal(traceId)
     expect(closed, 'so that the first process does not store it any more').to.deep.equal([traceId])
+  })
+
+  it('D54.5: joins an execution whose start waits for its place, for however long', async () => {
+    const { start, dispatches, closed, waiting } = newTest()
+    let first = ''
+    const turn = Promise.withResolvers<void>()
+    const starting = start({ a: 1 }, (traceId) => {
+      first = traceId
+      waiting.set(traceId, 0)
+      return turn.promise
+    })
+    await until(() => first, { what: 'the first to wait' })
+    const joining = start({ a: 1 })
+    await until(() => Number(waiting.get(first)) > 5 || closed.length > 0, {
+      what: 'the second to have looked for longer than a record takes to appear',
+    })
+    waiting.delete(first)
+    turn.resolve()
+    expect((await starting).traceId).to.equal(first)
+    expect([await joining, dispatches.size, closed]).to.deep.equal([{ traceId: first, isReplayed: true }, 1, []])
   })
 
   it('D36.5: joins an execution that is stored just before its key would be taken over', async () => {
