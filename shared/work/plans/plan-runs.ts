@@ -29,7 +29,7 @@ export function createPlanRuns({ plans, queue, now }: PlanRunsDeps): QueuedRunSo
       if (plan?.status !== 'queued') return false
       const changed = await plans.change(tenant, id, requestCancel(now().toISOString()))
       if (changed?.status !== 'cancelled') return false
-      await queue.remove({ kind: 'plan', tenant, id }).catch(() => {}) // An executor that takes it all the same finds it ended.
+      await queue.remove({ kind: 'plan', tenant, id }).catch(() => {}) // An executor that takes it anyway finds it ended.
       return true
     },
   }
