@@ -112,7 +112,7 @@ export const PACKAGES: Record<string, readonly string[]> = {
   aws4fetch: ['shared/platform/objects/s3.ts'],
   'file-type': ['shared/agent/files/media-type.ts'],
   'image-size': ['shared/agent/files/media-type.ts'],
-  multer: ['services/gateway/bodies/upload.ts'],
+  multer: ['services/gateway/bodies/upload-form.ts'],
   '@tus/server': ['services/gateway/bodies/tus.ts'],
   'form-data': ['shared/agent/transcription/**'],
   commander: ['services/cli/**'],

@@ -23,3 +23,10 @@ export type Io = {
 
 /** A person can be asked: the questions go to stderr and the keys come from stdin. */
 export const isInteractive = ({ stdin, stderr }: Io): boolean => stdin.isTTY && stderr.isTTY
+
+/** A signal that the first Ctrl-C aborts, or `abort`. `release` gives Ctrl-C back. */
+export function abortOnInterrupt(io: Io): { signal: AbortSignal; abort: () => void; release: () => void } {
+  const abort = new AbortController()
+  const end = () => abort.abort()
+  return { signal: abort.signal, abort: end, release: io.onInterrupt(end) }
+}

@@ -113,7 +113,7 @@ function listOf({ parent }: Command): string[] {
 /** The address that was given, when it is the fault that it lacks the base path. */
 async function findWrongUrl(cli: Cli): Promise<CliError | undefined> {
   const { url } = await cli.target()
-  const { withBasePath } = await import('./connect/base-path.ts')
+  const { withBasePath } = await import('./connect/connect.ts')
   const right = await withBasePath(url)
   if (right === undefined) return undefined
   const hint = `Use ${right} for --url, AE_URL or the profile.`

@@ -1,38 +1,25 @@
 import type { ItemAnswers } from '../../shared/agent/providers/batch/answered-calls.ts'
 import type { BatchCall } from '../../shared/agent/providers/batch/port.ts'
-import { type CallKeeper, RecordedCalls } from '../../shared/agent/tools/recorded-calls.ts'
-import type { KnownExecutors } from '../../shared/cluster/members/executors.ts'
+import type { CallKeeper } from '../../shared/agent/tools/recorded-calls.ts'
 import type { Announce } from '../../shared/cluster/relay/worker/executor.ts'
 import { withDeadline } from '../../shared/kernel/async/deadline.ts'
-import { retryUntil } from '../../shared/kernel/async/retry.ts'
-import { AppError, toAppError } from '../../shared/kernel/errors.ts'
+import { toAppError } from '../../shared/kernel/errors.ts'
 import type { FlowEvent } from '../../shared/kernel/events.ts'
 import { runIdOf } from '../../shared/kernel/ids.ts'
-import type { Log } from '../../shared/kernel/log.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Admission } from '../../shared/tenancy/limits/admission.ts'
 import { BATCH_ITEMS } from '../../shared/tenancy/limits/start-order.ts'
-import type { CompileFlow } from '../../shared/work/flows/compile.ts'
 import type { FlowExecution } from '../../shared/work/flows/execute/agents.ts'
 import type { FlowOutcome } from '../../shared/work/flows/execute/execute.ts'
 import { refusalOf, terminalEvent } from '../../shared/work/flows/execute/outcome.ts'
 import type { FlowMemory } from '../../shared/work/flows/flow-memory.ts'
-import type { FlowLibrary } from '../../shared/work/flows/library.ts'
-import type { Dispatch, DispatchEnd, Dispatches, DispatchOutput, FlowRef } from '../../shared/work/flows/port.ts'
-import {
-  endBy,
-  failed,
-  isEnded,
-  isUnhurried,
-  type LossEvent,
-  mayBeginAgain,
-  numbersBefore,
-} from '../../shared/work/flows/transitions.ts'
+import type { Dispatch, Dispatches, FlowRef } from '../../shared/work/flows/port.ts'
+import { failed, isEnded, isUnhurried, mayBeginAgain, numbersBefore } from '../../shared/work/flows/transitions.ts'
 import type { Job, JobEnd } from '../../shared/work/queue/port.ts'
 import type { CancelCode } from '../../shared/work/runs/run-identity.ts'
 import type { Runs } from '../../shared/work/runs/runs.ts'
-import { actionRecorder } from './action-recorder.ts'
-import { failedJob, gone, jobEndOf, noInput, unrecorded } from './flow-job-end.ts'
+import { FlowEnds, type FlowEndsDeps, jobEndOf } from './flow-ends.ts'
+import { FlowPreparation, type FlowPreparationDeps } from './flow-preparation.ts'
 import { JobRetry, type Settled } from './job-retry.ts'
 
 /** Executes a flow for a tenant; the outcome is its last value. */
@@ -42,29 +29,19 @@ export type ExecuteFlow = (
   signal: AbortSignal,
 ) => AsyncGenerator<FlowEvent, FlowOutcome, undefined>
 
-export type FlowJobsDeps = {
-  runs: Pick<Runs, 'open'>
-  /** Holds the place of a flow among its tenant's concurrent runs. */
-  admission: Pick<Admission, 'hold'>
-  dispatches: Dispatches
-  library: Pick<FlowLibrary, 'definitionOf'>
-  compile: CompileFlow
-  memory: Pick<FlowMemory, 'promptText' | 'remember'>
-  execute: ExecuteFlow
-  executors: Pick<KnownExecutors, 'isAlive'>
-  /** This executor's epoch, under which it claims executions. */
-  epoch(): number
-  /** Whether this process may still act for what it has claimed. */
-  isHeld(): boolean
-  /** A rehearsal needs nothing any more that its tools keep running. */
-  leave?(tenant: TenantId, runId: string): void
-  announce: Announce
-  log: Log
-}
+export type FlowJobsDeps = FlowEndsDeps &
+  FlowPreparationDeps & {
+    runs: Pick<Runs, 'open'>
+    /** Holds the place of a flow among its tenant's concurrent runs. */
+    admission: Pick<Admission, 'hold'>
+    dispatches: Dispatches
+    memory: Pick<FlowMemory, 'promptText' | 'remember'>
+    execute: ExecuteFlow
+    /** A rehearsal needs nothing any more that its tools keep running. */
+    leave?(tenant: TenantId, runId: string): void
+    announce: Announce
+  }
 
-/** The longest wait for the store at the end of an execution. After it the client gets an error: the end could not be recorded. */
-const RECORD_MS = 5_000
-const RETRY_MS = 500
 const EVOLVE_MS = 2_000
 
 /** Why a run is cancelled whose process shuts down. */
@@ -87,11 +64,15 @@ type Executed = { outcome: FlowOutcome; execution: FlowExecution | undefined }
 export class FlowJobs {
   readonly #deps: FlowJobsDeps
   readonly #retry: JobRetry
+  readonly #preparation: FlowPreparation
+  readonly #ends: FlowEnds
   /** What vendors' batches have answered to the calls of executions that begin here, by their ids. */
   readonly answers = new Map<string, ItemAnswers['answers']>()
 
   constructor(deps: FlowJobsDeps) {
     this.#deps = deps
+    this.#preparation = new FlowPreparation(deps)
+    this.#ends = new FlowEnds(deps)
     this.#retry = new JobRetry((id, cause) => {
       deps.log.debug('a flow cannot be executed or ended at the moment', { trace_id: id, cause })
     })
@@ -103,10 +84,10 @@ export class FlowJobs {
    */
   async rehearse(tenant: TenantId, { item, flow, keeper, ...call }: Rehearsal): Promise<BatchCall[] | undefined> {
     const { traceId, answers: kept } = item
-    const prepared = await this.#prepareFlow(tenant, flow)
+    const prepared = await this.#preparation.flow(tenant, flow)
     for (;;) {
       const missing: BatchCall[] = []
-      const calls = this.#recorded(traceId, kept, keeper)
+      const calls = this.#preparation.recordedCalls(traceId, kept, keeper)
       const execution = { ...call, ...prepared, traceId, answers: { ...item, missing }, calls }
       const events = this.#deps.execute(tenant, execution, new AbortController().signal)
       while (!(await events.next()).done);
@@ -114,16 +95,6 @@ export class FlowJobs {
       if (calls.isElsewhere) return undefined
       if (calls.made === 0) return missing
     }
-  }
-
-  #recorded(traceId: string, kept: ItemAnswers['answers'], keeper?: CallKeeper): RecordedCalls {
-    const { isHeld, log } = this.#deps
-    const assertMayAct = () => {
-      if (!isHeld()) throw new AppError('unavailable', 'this process may not act at the moment')
-    }
-    const onToolBug = (tool: string, cause: unknown) =>
-      log.error('a tool failed by a bug', { trace_id: traceId, tool, cause })
-    return new RecordedCalls({ traceId, kept, keeper, assertMayAct, onToolBug })
   }
 
   /** Resolves when the dispatch has ended, here or elsewhere. Never rejects. */
@@ -135,7 +106,7 @@ export class FlowJobs {
   async givenUp({ tenant, id }: Job): Promise<JobEnd | undefined> {
     const dispatch = await this.#deps.dispatches.get(tenant, id)
     if (!dispatch) return undefined
-    return (await this.#endBy(tenant, dispatch, { type: 'given_up' })) ?? jobEndOf(dispatch)
+    return (await this.#ends.endBy(tenant, dispatch, { type: 'given_up' })) ?? jobEndOf(dispatch)
   }
 
   /** Executes the dispatch if nobody has. Throws when the store is away. */
@@ -173,7 +144,7 @@ export class FlowJobs {
     const { cache_read_tokens = 0, cache_write_tokens = 0, ...output } = rest
     const used = { turns, input_tokens, output_tokens, cost_usd, cache_read_tokens, cache_write_tokens }
     const result = { status, served_instance, error, ...used }
-    const ended = await this.#record(tenant, dispatch, { result, output })
+    const ended = await this.#ends.record(tenant, dispatch, { result, output })
     if (ended.status === 'ok' && execution) await this.#evolve(tenant, { dispatch, execution, output: output.output })
     yield terminalEvent({ ...ended, ...used }, output) // Also when the end is not recorded.
   }
@@ -191,7 +162,7 @@ export class FlowJobs {
     signal: AbortSignal,
   ): AsyncGenerator<FlowEvent, Executed, undefined> {
     try {
-      const execution = await this.#prepare(tenant, dispatch)
+      const execution = await this.#preparation.execution(tenant, dispatch, this.answers.get(dispatch.trace_id))
       return { outcome: yield* this.#deps.execute(tenant, execution, signal), execution }
     } catch (cause) {
       const refusal = toAppError(cause)
@@ -200,76 +171,6 @@ export class FlowJobs {
       const nothing = { status: 'error' as const, raw_output: '', output: null, timeline: [] }
       return { outcome: { ...failed(dispatch, refusalOf(refusal)), ...nothing }, execution: undefined }
     }
-  }
-
-  async #prepare(tenant: TenantId, dispatch: Dispatch): Promise<FlowExecution> {
-    const { trace_id: traceId, flow, provider_instance: instance, model, fallback, priority, deadline_at } = dispatch
-    const [input, prepared] = await Promise.all([
-      this.#deps.dispatches.input(tenant, traceId),
-      this.#prepareFlow(tenant, flow),
-    ])
-    if (!input) throw noInput()
-    const route = { instance, model }
-    const recording = {
-      isRecovered: numbersBefore(dispatch) > 0,
-      beforeAction: actionRecorder(tenant, dispatch, this.#deps.dispatches),
-    }
-    const deadlineMs = deadline_at === undefined ? undefined : Date.parse(deadline_at)
-    const caller = priority && { caller: { priority, ...(deadlineMs !== undefined && { deadlineMs }) } }
-    const answers = this.answers.get(traceId)
-    const answered = answers && {
-      answers: { traceId, answers },
-      calls: this.#recorded(traceId, answers),
-    }
-    return { traceId, ...prepared, input, route, fallback, ...recording, ...caller, ...answered }
-  }
-
-  async #prepareFlow(tenant: TenantId, ref: FlowRef): Promise<Pick<FlowExecution, 'flow' | 'templates' | 'memory'>> {
-    const { library, memory, compile } = this.#deps
-    const definition = await library.definitionOf(tenant, ref)
-    if (!definition) throw gone(ref.name)
-    const compiled = await compile(tenant, definition, { wasPublished: true })
-    if ('problems' in compiled)
-      throw new AppError('upstream', `the flow cannot be run: ${compiled.problems[0].message}`)
-    const { templates, usesMemory } = compiled
-    const flow = { ...ref, definition }
-    return { flow, templates, memory: usesMemory ? await memory.promptText(tenant, ref.uid) : '' }
-  }
-
-  /** Records the end, and returns the dispatch for its client: a failed one when the end could not be recorded in time. */
-  async #record(
-    tenant: TenantId,
-    dispatch: Dispatch,
-    end: { result: DispatchEnd; output: DispatchOutput },
-  ): Promise<Dispatch> {
-    const { dispatches, isHeld, log } = this.#deps
-    const { trace_id: traceId, executor } = dispatch
-    const tryEnd = () => dispatches.end(tenant, traceId, { executor, ...end, mayWrite: isHeld })
-    const record = async () => {
-      const ended = (await tryEnd()) ?? ((await this.#claimAgain(tenant, dispatch)) && (await tryEnd()))
-      return ended || (await this.#endedElsewhere(tenant, dispatch))
-    }
-    try {
-      return await retryUntil(record, { pauses: RETRY_MS, until: performance.now() + RECORD_MS })
-    } catch (cause) {
-      log.warn('the end of a flow could not be recorded', { trace_id: traceId, cause })
-      return unrecorded(dispatch)
-    }
-  }
-
-  /** Returns whether nobody had the dispatch, because the database has lost the claim of this process with a member. It is claimed once more. */
-  async #claimAgain(tenant: TenantId, { trace_id: traceId, executor }: Dispatch): Promise<boolean> {
-    const { dispatches, isHeld, epoch } = this.#deps
-    return isHeld() && executor === epoch() && (await dispatches.begin(tenant, traceId, executor)) !== undefined
-  }
-
-  /**
-   * Another process has ended the dispatch, or may have by now, because this one could not renew its lease. Where none has, this one
-   * ends it with the same failure as soon as it may act again.
-   */
-  async #endedElsewhere(tenant: TenantId, dispatch: Dispatch): Promise<Dispatch> {
-    const stored = await this.#deps.dispatches.get(tenant, dispatch.trace_id)
-    return stored && isEnded(stored) ? stored : unrecorded(dispatch)
   }
 
   /** Keeps a confirmed output as a precedent (api.md "Flow definition"). A failure changes nothing for the caller. */
@@ -293,10 +194,10 @@ export class FlowJobs {
     const dispatch = await this.#deps.dispatches.get(tenant, id)
     if (!dispatch) return { end: undefined }
     if (isEnded(dispatch)) return { end: jobEndOf(dispatch) }
-    const event = await this.#lossOf(dispatch)
+    const event = await this.#ends.lossOf(dispatch)
     if (event?.type === 'executor_died' && (await this.#runAgain(tenant, dispatch, event)))
       return this.#settle(tenant, id)
-    const end = event && (await this.#endBy(tenant, dispatch, event))
+    const end = event && (await this.#ends.endBy(tenant, dispatch, event))
     return end && { end }
   }
 
@@ -309,22 +210,6 @@ export class FlowJobs {
     const begun = await this.#deps.dispatches.takeOver(tenant, trace_id, { from, executor: this.#deps.epoch() })
     if (begun) await this.#run(tenant, begun)
     return begun !== undefined
-  }
-
-  async #lossOf({ executor }: Dispatch): Promise<LossEvent | undefined> {
-    const { executors, epoch } = this.#deps
-    if (executor === null) return undefined
-    if (executor === epoch()) return { type: 'not_recorded', executor }
-    return (await executors.isAlive(executor)) ? undefined : { type: 'executor_died', executor, ms: 0 }
-  }
-
-  /** Ends the dispatch, and returns the end of its job; `undefined` when the event does not end it. */
-  async #endBy(tenant: TenantId, dispatch: Dispatch, event: LossEvent): Promise<JobEnd | undefined> {
-    const { trace_id: traceId, executor } = dispatch
-    const result = endBy(dispatch, event)
-    if (!result) return undefined
-    await this.#deps.dispatches.end(tenant, traceId, { executor, result })
-    return failedJob(traceId, result.error)
   }
 }
 

@@ -8,7 +8,7 @@ export type Settled = { end: JobEnd | undefined } | undefined
 const LOOK_EVERY_MS = 1_000
 
 /**
- * Keeps the jobs of one kind until their work has ended, here or elsewhere: should this process die before, the queue hands a job to
+ * Keeps the jobs of one kind until their work has ended, here or elsewhere: if this process dies before, the queue hands a job to
  * another executor.
  */
 export class JobRetry {

@@ -46,7 +46,7 @@ export class LiveSteps {
     this.#onReaders(step)
   }
 
-  /** Whoever reads one that is not known any more reads it to its end. */
+  /** A reader of a step that is not known any more reads it to its end. */
   #onReaders(step: LiveStep): void {
     const isKnown = this.#steps.get(step.facts.run_id) === step
     const { journal } = step
@@ -77,7 +77,7 @@ class LiveStep {
     return this.journal.follow(after)
   }
 
-  /** Of one that goes on. */
+  /** The description of a step that goes on. */
   get description(): RunSummary {
     const { run_id, started_at } = this.facts
     const { details, phases } = this.#report

@@ -31,7 +31,7 @@ export type PlanJobsDeps = {
   /** Whether this process may still act for what it has claimed. */
   isHeld(): boolean
   announce: Announce
-  /** Aborted when this process shuts down: plans are given back. So is one whose job is asked to give way. */
+  /** Aborted when this process shuts down, and its plans go back to the queue. So does a plan whose place another tenant needs. */
   draining: AbortSignal
   events: EventSink
   metrics: Metrics
@@ -98,7 +98,7 @@ export class PlanJobs {
     const { plans, executors, epoch, isHeld } = this.#deps
     const by = { executor: epoch(), at: now(), recordsActions: true }
     if (from === null) return undefined
-    // One of this process's own that no handler is at work on was claimed, or lost, while the store did not answer.
+    // This process may have claimed it, or lost it, while the store did not answer: no handler works on it then.
     if (from !== by.executor && (await executors.isAlive(from))) return undefined
     return plans.change(tenant, id, takeOver({ ...by, from }), isHeld)
   }

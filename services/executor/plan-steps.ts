@@ -1,5 +1,5 @@
 import { calledBy, type RunResources, type Tools } from '../../shared/agent/engine/resources.ts'
-import type { Task } from '../../shared/agent/engine/run.ts'
+import type { Task } from '../../shared/agent/engine/run-input.ts'
 import { runUnattended } from '../../shared/agent/engine/unattended-run.ts'
 import type { Files } from '../../shared/agent/files/files.ts'
 import { recordingActions } from '../../shared/agent/tools/recording-actions.ts'

@@ -14,11 +14,11 @@ import type { Identify } from '../../shared/tenancy/auth/port.ts'
 import type { TenantRequests } from '../../shared/tenancy/limits/tenant-requests.ts'
 import type { RateLimiter } from '../../shared/tenancy/rate/port.ts'
 import type { UsageReport } from '../../shared/tenancy/usage/report.ts'
-import { notFound, recover } from '../http/errors.ts'
+import { notFound, recover, refuseInWords } from '../http/errors.ts'
 import type { IsHeapHigh } from '../http/heap.ts'
 import { checkHost, refuseForeignPages } from '../http/host.ts'
-import { nearestPath } from '../http/nearest-path.ts'
-import { logRequests } from '../http/request-log.ts'
+import { hintWith } from '../http/nearest-path.ts'
+import { logRequests, traceRequests } from '../http/request-log.ts'
 import { createRoutes, type RouteTable } from '../http/routes.ts'
 import { type BodyLimits, createCheckValue, createReadBody } from './bodies/body.ts'
 import { dialectRoutes } from './dialects/dialects.ts'
@@ -26,8 +26,6 @@ import { answersWhileHeapIsHigh, whileHeapIsLow } from './middleware/admission.t
 import { authenticate, withScopes } from './middleware/auth.ts'
 import { type CorsRules, constantHeaders, cors } from './middleware/cors.ts'
 import { limitRate, limitTenant, limitTenantRate } from './middleware/rate-limit.ts'
-import { traceRequests } from './middleware/trace.ts'
-import { wordsForPages } from './middleware/words-for-pages.ts'
 import type { ConfigSurface } from './routes/config/enabled.ts'
 import { configRoutes } from './routes/config.ts'
 import { type ConsoleSettings, consoleAtBrokenPath, consoleRoutes } from './routes/console.ts'
@@ -42,7 +40,6 @@ import { flowRunRoutes } from './routes/flows/flow-runs.ts'
 import type { FlowSurface } from './routes/flows/flow-surface.ts'
 import { flowRoutes } from './routes/flows/flows.ts'
 import { folderFileRoutes } from './routes/folder-files.ts'
-import { health } from './routes/health.ts'
 import { describeCaller, type ServerFacts } from './routes/me.ts'
 import { permissionRoutes, type ReplyToolBox } from './routes/permissions.ts'
 import { type PlanSurface, planRoutes } from './routes/plans.ts'
@@ -182,6 +179,18 @@ export function createApp(deps: AppDeps): Express {
   return app
 }
 
+/** The paths of the dialects whose clients show the body of a refusal to a person as it is. */
+const SHOWN = new Set(['/ui/chat', '/ag-ui'])
+
+/** A page, which its browser says by `Origin`, gets the message of a refusal alone, unless it asks for JSON (D31.1). */
+function wordsForPages(basePath: string): RequestHandler {
+  return (req, res, next) => {
+    const isOfPage = req.headers.origin !== undefined && !/\bjson\b/i.test(req.headers.accept ?? '')
+    if (isOfPage && req.path.startsWith(basePath) && SHOWN.has(req.path.slice(basePath.length))) refuseInWords(res)
+    next()
+  }
+}
+
 /** Refuses a dry run of what can only be started: it would be started (D57.1). */
 function refuseDryRuns(basePath: string): RequestHandler {
   const estimated = new RegExp(`^${basePath}/(agent/run|flows/[^/]+/run|plans/submit)$`)
@@ -192,21 +201,9 @@ function refuseDryRuns(basePath: string): RequestHandler {
   }
 }
 
-/** Names the path that the client meant, perhaps, as the API description writes it. */
-function hintWith(basePath: string, table: RouteTable): (path: string) => string {
-  const templates = Object.keys(table).map((path) => path.replaceAll(/:(\w+)/g, '{$1}'))
-  const inFull = (template: string) => basePath + template
-  return (path) => {
-    const own = path.replace(/^(\/api)?\/v1(?=\/)/, '')
-    const nearest = nearestPath(own, templates)
-    if (nearest !== undefined) return `did you mean ${inFull(nearest)}?`
-    // A format of others, such as OpenAI's, has a base path of its own.
-    const [, format] = /^\/([^/]+)(?:\/|$)/.exec(own) ?? []
-    const paths = templates.filter((template) => format !== undefined && template.startsWith(`/${format}/v1/`))
-    return paths.length > 0
-      ? `the paths of this format are ${paths.map(inFull).join(', ')}`
-      : `the paths of this API begin with ${basePath}`
-  }
+/** Answers as long as the process runs. Readiness is a matter of `/readyz` on the ops listener. */
+const health: RequestHandler = (_req, res) => {
+  res.json({ status: 'ok', timestamp: new Date().toISOString() })
 }
 
 /** The routes that require a token and count against the rate limit. */

@@ -19,7 +19,6 @@ import { VERSION } from '../wiring/process.ts'
 import { type AppDeps, type Configured, createApp, type Origins, type Queued, type Stored } from './app.ts'
 import type { ReceiveUpload } from './bodies/upload.ts'
 import type { CorsRules } from './middleware/cors.ts'
-import { showOpenAccess } from './open-access.ts'
 import { openConsole } from './open-console.ts'
 import { openIdentify } from './open-identify.ts'
 import { openRateLimiters } from './open-rate-limit.ts'
@@ -136,3 +135,17 @@ const corsOf = ({ corsOrigins, corsResume, corsAllowHeaders, corsExposeHeaders }
   allowHeaders: [...(corsResume ? RESUME.allow : []), ...corsAllowHeaders],
   exposeHeaders: [...(corsResume ? RESUME.expose : []), ...corsExposeHeaders],
 })
+
+const WARN_EVERY_MS = 3_600_000
+
+/** Shows whether the API is open to the network without a token, and if so repeats `warning` in the log until it is closed. */
+export function showOpenAccess(
+  warning: string | undefined,
+  { log, metrics, everyMs = WARN_EVERY_MS }: { log: Log; metrics: Metrics; everyMs?: number },
+): { close(): void } {
+  metrics.gauge('open_to_network', () => (warning === undefined ? 0 : 1))
+  if (warning === undefined) return { close: () => {} }
+  log.warn(warning)
+  const timer = setInterval(() => log.warn(warning), everyMs).unref()
+  return { close: () => clearInterval(timer) }
+}

@@ -1,4 +1,4 @@
-/** An item until it is removed. */
+/** The place of an item, which is `undefined` once it is removed. */
 type Place<T> = { item: T | undefined }
 
 /**

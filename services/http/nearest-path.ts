@@ -1,10 +1,29 @@
+import type { RouteTable } from './routes.ts'
+
+/** Names the path that the client meant, perhaps, as the API description writes it. */
+export function hintWith(basePath: string, table: RouteTable): (path: string) => string {
+  const templates = Object.keys(table).map((path) => path.replaceAll(/:(\w+)/g, '{$1}'))
+  const inFull = (template: string) => basePath + template
+  return (path) => {
+    const own = path.replace(/^(\/api)?\/v1(?=\/)/, '')
+    const nearest = nearestPath(own, templates)
+    if (nearest !== undefined) return `did you mean ${inFull(nearest)}?`
+    // A format of others, such as OpenAI's, has a base path of its own.
+    const [, format] = /^\/([^/]+)(?:\/|$)/.exec(own) ?? []
+    const paths = templates.filter((template) => format !== undefined && template.startsWith(`/${format}/v1/`))
+    return paths.length > 0
+      ? `the paths of this format are ${paths.map(inFull).join(', ')}`
+      : `the paths of this API begin with ${basePath}`
+  }
+}
+
 /** A longer path is not compared: it would take long, and is no slip of the pen. */
 const MAX_CHARS = 100
 /** Slips: characters that are wrong, missing or too many. */
 const MAX_SLIPS = 3
 
 /** The template, such as `/sessions/{id}`, that is most like a path; `undefined` when none is like it. */
-export function nearestPath(path: string, templates: readonly string[]): string | undefined {
+function nearestPath(path: string, templates: readonly string[]): string | undefined {
   if (path.length > MAX_CHARS) return undefined
   const segments = path.toLowerCase().split('/').filter(Boolean)
   let best: { template: string; slips: number } | undefined

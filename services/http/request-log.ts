@@ -2,6 +2,7 @@ import type { RequestHandler, Response } from 'express'
 import { newId } from '../../shared/kernel/ids.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import { type Metrics, NO_METRICS } from '../../shared/kernel/metrics.ts'
+import { linked, startSpan, traceFields, withinSpan } from '../../shared/kernel/trace.ts'
 import type { Identity } from '../../shared/tenancy/auth/port.ts'
 
 /** The form in which a client's own request id is accepted (D2.5). */
@@ -11,6 +12,9 @@ const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/
 const CLIENT_LEFT = 499
 
 const MAX_PATH = 512
+
+/** The first status of a failure that is the server's. */
+const SERVER_ERROR = 500
 
 /** Sets `X-Request-ID` (D2.5), and logs one line and counts when the response has ended. */
 export function logRequests(log: Log, metrics: Metrics = NO_METRICS): RequestHandler {
@@ -41,6 +45,32 @@ export function logRequests(log: Log, metrics: Metrics = NO_METRICS): RequestHan
       })
     })
     next()
+  }
+}
+
+/**
+ * Runs the request with its id, and in a span that continues the client's `traceparent`. Calls to other processes and jobs take both
+ * along.
+ */
+export function traceRequests(): RequestHandler {
+  return (req, res, next) => {
+    const { method, headers } = req
+    const request_id = String(res.getHeader('X-Request-ID'))
+    const { traceparent } = headers
+    linked({ request_id, ...(typeof traceparent === 'string' && { traceparent }) }, () => {
+      const span = startSpan(method, { kind: 'server', attributes: { 'http.request.method': method } })
+      if (!span) return next()
+      res.once('close', () => {
+        const route = res.locals['route'] as string | undefined
+        if (route !== undefined) span.rename(`${method} ${route}`)
+        span.set({ 'http.route': route, 'http.response.status_code': res.statusCode })
+        span.end(res.statusCode >= SERVER_ERROR ? String(res.statusCode) : undefined)
+      })
+      withinSpan(span, () => {
+        res.locals['trace'] = traceFields()
+        next()
+      })
+    })
   }
 }
 

@@ -81,7 +81,7 @@ function metrics(exposition: Exposition): RequestHandler {
   }
 }
 
-/** `/`: the state of the deployment as JSON, or for a browser the page of it where one is built, which reads the same again. */
+/** `/`: the state of the deployment as JSON. A browser gets the page that shows it, if the console is built; the page reads the same JSON. */
 export function clusterRoutes(read: () => Promise<Overview>, readFiles = readConsole): RouteTable {
   let files: Promise<ConsoleFiles | undefined> | undefined
   const withFiles =

@@ -2,7 +2,7 @@
 export type Checks = Readonly<Record<string, () => boolean>>
 
 export type Readiness = {
-  /** Call it when everything is open. From then on the checks decide. */
+  /** Call it when everything is open. From then on the process is ready while all checks pass. */
   start(checks: Checks): void
   /** Call it when the process shuts down. It stays unready from then on. */
   drain(): void

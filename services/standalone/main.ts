@@ -2,7 +2,7 @@ import { holdDataDir } from '../wiring/data-dir.ts'
 import { runProcess } from '../wiring/process.ts'
 
 const RELEASE_MS = 1_000
-/** Set by `scripts/start`; whoever else starts the process gets log lines alone. */
+/** `scripts/start` sets it. A process that was started in another way prints log lines only. */
 const isForPeople = process.env['ANNOUNCE_CONSOLE'] === 'true'
 
 /** The standalone form: a gateway, a worker and an executor in one process. `scripts/start` adds Node's flags and the compile cache. */

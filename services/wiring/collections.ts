@@ -16,7 +16,8 @@ import {
   TENANT_CONFIGS,
 } from '../../shared/tenancy/tenant-config/store/tenant-configs.ts'
 import { USAGE, USAGE_TENANTS } from '../../shared/tenancy/usage/store/usage.ts'
-import { WEBHOOK_DELIVERIES, WEBHOOK_OUTBOX, WEBHOOK_RECEIVERS } from '../../shared/tenancy/webhooks/store/documents.ts'
+import { WEBHOOK_DELIVERIES, WEBHOOK_OUTBOX } from '../../shared/tenancy/webhooks/store/deliveries.ts'
+import { WEBHOOK_RECEIVERS } from '../../shared/tenancy/webhooks/store/receivers.ts'
 import { BATCH_ANSWERS, BATCH_CHUNKS, BATCH_WAVES, BATCHES, OPEN_BATCHES } from '../../shared/work/flows/batch/store.ts'
 import { FLOW_EVALUATIONS } from '../../shared/work/flows/evaluate/evaluation-store.ts'
 import {

@@ -83,7 +83,7 @@ export async function openTools(
   }
 }
 
-/** The first runs of a process wait so long at most for MCP servers that are starting: the process serves meanwhile. */
+/** The first runs of a process wait at most this long for MCP servers that are starting: the process serves meanwhile. */
 const LISTED_WITHIN_MS = 5_000
 
 /** Whether no program of a tool could read a secret. Logs what it could read. */

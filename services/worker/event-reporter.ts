@@ -17,7 +17,7 @@ export interface EventReporter {
   runStarted(run: Run): void
   runWaiting(run: Run): void
   runEnded(run: Run, last: RunEvent): void
-  /** Of a permission request, or of a call that the client makes. */
+  /** For a permission request, and for a call that the client makes. */
   permissionRequested(request: PendingPermission): void
   permissionResolved(request: PendingPermission, decision: Decision): void
   /** Resolves when everything that was reported is stored. */

@@ -1,56 +1,47 @@
 import { messagePage } from '../../shared/agent/engine/messages/page.ts'
 import { seedHistory } from '../../shared/agent/engine/messages/seed.ts'
 import { runHasEnded } from '../../shared/agent/engine/messages/steering.ts'
-import type { ClientTool } from '../../shared/agent/tools/client-tools.ts'
 import { listFolder, readPiece } from '../../shared/agent/tools/workspace/listing.ts'
 import type { Inbox } from '../../shared/cluster/commands/inbox.ts'
 import type { RunRequest } from '../../shared/cluster/commands/runs.ts'
 import { countLoads } from '../../shared/cluster/commands/tenant-loads.ts'
 import { rememberedPage } from '../../shared/cluster/permissions/remembered-page.ts'
-import { LoopBudget } from '../../shared/kernel/async/loop-budget.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
 import type { Steer } from '../../shared/kernel/events.ts'
 import { isRunId } from '../../shared/kernel/ids.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
-import { type Admission, startOf } from '../../shared/tenancy/limits/admission.ts'
 import { estimate } from '../../shared/tenancy/limits/estimate.ts'
 import type { StartWait } from '../../shared/tenancy/limits/start-lines.ts'
-import type { ModelSource } from '../../shared/work/runs/models.ts'
 import { aboutStart } from '../../shared/work/runs/records/record.ts'
 import type { Run } from '../../shared/work/runs/run.ts'
 import type { RunIdentity } from '../../shared/work/runs/run-identity.ts'
 import type { Runs } from '../../shared/work/runs/runs.ts'
 import type { Workspaces } from '../../shared/work/runs/workspaces.ts'
 import { type IsHeapHigh, refuseAtHighHeap } from '../http/heap.ts'
-import { type Choices, type ChoicesDeps, checkChoices, checkFiles, type FileDeps } from './check-choices.ts'
+import { createBegin, LoadingRuns, type StartChecks } from './begin-run.ts'
+import { checkChoices, checkFiles } from './check-choices.ts'
 import type { Draining } from './draining.ts'
-import { LoadingRuns } from './loading-runs.ts'
 import type { FirstCallOf, PrepareOneShot } from './prepare-one-shot.ts'
 import type { PrepareRun } from './prepare-run.ts'
 import { branchOf, fork, isBranch } from './sessions/fork.ts'
 import type { OneShots } from './sessions/one-shots.ts'
 import type { Sessions } from './sessions/sessions.ts'
 
-export type InboxOptions = ChoicesDeps &
-  Pick<FileDeps, 'probes'> & {
-    runs: Runs
-    sessions: Sessions
-    models: FileDeps['models'] & Pick<ModelSource, 'load'>
-    admission: Admission
-    prepareRun: PrepareRun
-    prepareOneShot: PrepareOneShot
-    firstCallOf: FirstCallOf
-    budgets?: Parameters<typeof estimate>[2]['budgets']
-    /** Stores one-shot runs. Left out: they end with this worker. */
-    oneShots?: Pick<OneShots, 'post'> | undefined
-    draining: Pick<Draining, 'hasBegun' | 'isLeaving'>
-    isHeapHigh: IsHeapHigh
-    workspaces: Pick<Workspaces, 'open' | 'openKept' | 'kept' | 'copy'>
-  }
+export type InboxOptions = StartChecks & {
+  runs: Runs
+  sessions: Sessions
+  prepareRun: PrepareRun
+  prepareOneShot: PrepareOneShot
+  firstCallOf: FirstCallOf
+  budgets?: Parameters<typeof estimate>[2]['budgets']
+  /** Stores one-shot runs. Left out: they end with this worker. */
+  oneShots?: Pick<OneShots, 'post'> | undefined
+  draining: Pick<Draining, 'hasBegun' | 'isLeaving'>
+  isHeapHigh: IsHeapHigh
+  workspaces: Pick<Workspaces, 'open' | 'openKept' | 'kept' | 'copy'>
+}
 
 const DRAIN_RETRY_SECS = 5
-/** Starts that come together take so long in one turn of the event loop. The others wait in their order, while the streams of those that run are served. */
-const STARTS_MS = 4
 const ITS_CLIENT = { isAccepted: true }
 
 /** Carries out each command on its session or run. A refused command has no effect. */
@@ -185,50 +176,6 @@ function accepted(request: RunRequest): Pick<RunIdentity, 'startedAt' | 'about'>
 function end(runs: Runs, run: Run, client: Parameters<Runs['end']>[1]): Promise<void> {
   runs.end(run, client)
   return run.asksDecided()
-}
-
-type Starting = {
-  runId: string
-  request: Choices & RunRequest
-  kept?: readonly ClientTool[] | undefined
-}
-
-/**
- * Returns the function that opens a run as soon as its choices are checked, its tenant's models are loaded and its limits allow it. Its place is
- * held until its end.
- */
-function createBegin(
-  options: Pick<InboxOptions, 'models' | 'admission' | 'probes' | keyof ChoicesDeps>,
-  loadingRuns: LoadingRuns<StartWait | undefined>,
-) {
-  const { models, admission } = options
-  const starts = new LoopBudget(STARTS_MS)
-  const admit = (tenant: TenantId, { runId, request, kept }: Starting) => {
-    const checked = checkChoices(tenant, { ...request, kept }, options)
-    const loading = checked ? checked.then(() => models.load(tenant)) : models.load(tenant)
-    const taken = request.files ? Promise.resolve(loading).then(() => checkFiles(tenant, request, options)) : loading
-    const start = startOf({ tenant, runId }, request)
-    return taken ? taken.then(() => admission.admit(start)) : admission.admit(start)
-  }
-  return (tenant: TenantId, { runId, ...request }: Starting, open: (wait?: StartWait) => Run): Promise<void> | void => {
-    const turn = starts.enter()
-    const loading = turn ? turn.then(() => admit(tenant, { runId, ...request })) : admit(tenant, { runId, ...request })
-    const opening = loadingRuns.open(tenant, runId, {
-      loading,
-      open(wait) {
-        const run = open(wait)
-        admission.hold(startOf({ tenant, runId }, request.request), run.ended, wait)
-      },
-    })
-    return opening?.catch((cause: unknown) => {
-      void loading?.then(
-        (wait) => wait?.leave(),
-        () => {},
-      )
-      admission.release(startOf({ tenant, runId }, request.request))
-      throw cause
-    })
-  }
 }
 
 function refuseIf(isDraining: boolean): void {

@@ -49,7 +49,7 @@ async function* endOf(folder: Folder, last: AgentEvent, { kept, log }: KeepFiles
 
 /**
  * Stores what a tool call may have changed, before its result counts: another worker that goes on with the session has it then. Returns the
- * files that the store lacks all the same.
+ * files that the store lacks anyway.
  */
 export async function storeEffects(
   folder: Folder,

@@ -96,7 +96,7 @@ function createLeaving({ leaveRuns, release }: Pick<Ownership, 'leaveRuns' | 're
     drainRuns,
     leave,
     async leaveStored(session) {
-      await drainRuns(session) // The store may be away: then the log tells of the runs as it would if this process had failed.
+      await drainRuns(session) // The store may be away: then the log shows the runs as it would if this process had failed.
       leave(session)
     },
   }

@@ -40,7 +40,7 @@ export function createPermissionRequester(
     try {
       await store.open(request)
     } catch (cause) {
-      // The request may be stored all the same. Nothing waits for its decision, so no reply may succeed.
+      // The request may be stored anyway. Nothing waits for its decision, so no reply may succeed.
       void decideUntilStored(store, request, { state: 'withdrawn' })
       throw cause
     }

@@ -27,9 +27,9 @@ import { createInbox } from './inbox.ts'
 import { keepBeforeMove, keepFiles, storeEffects } from './keep-files.ts'
 import { createOwnership } from './ownership.ts'
 import { type AskTimes, createPermissionRequester } from './permission-requester.ts'
-import { createPrepareCustomerRun } from './prepare-customer-run.ts'
 import {
   createFirstCallOf,
+  createPrepareCustomerRun,
   createPrepareOneShot,
   type FirstCallOf,
   type PlanQueue,
@@ -185,7 +185,7 @@ function createSessions(deps: WorkerDeps, durable: Durability | undefined): Sess
     // Before the id is free: a new session of the same id may have requests of its own.
     await permissions.forget(tenant, id).catch((cause: unknown) => logFailure(cause, log))
     const isOwner = (await claims?.release(session)) ?? true
-    // A refused creation that was stored all the same may be open at another worker by now.
+    // A refused creation that was stored anyway may be open at another worker by now.
     const isGone = isOwner && session.log?.end !== 'refused'
     if (isGone) workspaces.remove(tenant, workspace).catch((cause: unknown) => logFailure(cause, log))
     else workspaces.release(tenant, workspace)

@@ -127,7 +127,7 @@ export function toErrorBody({ kind, message, param, code, problems }: AppError):
   }
 }
 
-/** The problem of a body that its schema refuses. Throws what is no problem of a field. */
+/** The problem of a body that its schema refuses. Throws `cause` when it is another error. */
 export function problemOfBody(cause: unknown): Problem {
   if (!(cause instanceof AppError) || cause.status !== 400 || cause.param === undefined) throw cause
   return { param: cause.param, message: cause.message }

@@ -113,7 +113,7 @@ export type PermissionResolution = 'reply' | 'timeout' | 'cancelled'
 
 /** The client makes the call, and answers by then (D45). A run that ends with its calls has no deadline for them. */
 export type ClientExecution = { executor: 'client'; expires_at?: string }
-/** Of a call that the client makes: how its answer came, and the caller who sent it. */
+/** For a call that the client makes: how its answer came, and the caller who sent it. */
 type ClientAnswered = { how: PermissionResolution; by?: string }
 
 type Asked = { input: JsonObject; message: string; preview?: PermissionPreview }
@@ -318,7 +318,7 @@ export function errorEvent(code: RunErrorCode, error: string, detail = ''): Erro
   return { type: 'error', error, code, detail, suggestion: SUGGESTION[code], retryable: RETRYABLE.has(code) }
 }
 
-/** Another end of the run that ends with `last`: it has used the same. */
+/** Returns `end` with the usage of `last`, the event with which the run would have ended. */
 export function insteadOf<T extends RunEvent>(last: RunEvent, end: T): T {
   const used = TOTALS.flatMap((field) => (field in last ? [[field, last[field as keyof RunEvent]]] : []))
   return { ...end, ...Object.fromEntries(used) }

@@ -12,7 +12,7 @@ export type ModelOptions = {
   /** For the first byte of an answer, and between two (D5.8). */
   timeout_secs?: number
   parallel_tool_calls?: boolean
-  /** OpenAI's flex tier, for calls without haste (D54.9). */
+  /** OpenAI's flex tier, for calls that can wait (D54.9). */
   flex?: boolean
 }
 

@@ -3,7 +3,7 @@ import { invalidRequest } from './errors.ts'
 export const HOUR_MS = 3_600_000
 export const DAY_MS = 24 * HOUR_MS
 
-/** The time so many hours after `from`, in ISO 8601. */
+/** The time this many hours after `from`, in ISO 8601. */
 export const hoursAfter = (from: Date, hours: number): string => isoTime(Math.round(from.getTime() + HOUR_MS * hours))
 
 /** The last second that was rendered, and its text up to the milliseconds. */

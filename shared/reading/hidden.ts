@@ -29,7 +29,7 @@ export const showJson = (value: unknown, indent?: number): string =>
     char.length === 1 ? unitOf(char.charCodeAt(0)) : unitOf(char.charCodeAt(0)) + unitOf(char.charCodeAt(1)),
   )
 
-/** Text whose escapes stand there already, such as the preview of a permission request: what is hidden in it all the same is shown. */
+/** Text whose escapes stand there already, such as the preview of a permission request: what is hidden in it anyway is shown. */
 export const escapeHidden = (text: string, escape = shown): string => {
   const known = new Map<string, string>() // Texts repeat themselves, and each look at a character takes its time.
   return text.replaceAll(HIDDEN, escape).replaceAll(COMPOSED, (found) => {

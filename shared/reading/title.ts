@@ -1,4 +1,4 @@
-/** A sentence has at least so many characters: a greeting alone is no title. */
+/** A sentence has at least this many characters: a greeting alone is no title. */
 const LEAST = 12
 
 /** The text up to the end of a line or of a sentence. A mark that a small letter follows ends none (`e.g. this`). */
@@ -13,7 +13,7 @@ export function titleOf(prompt: string, most: number): string {
   return shortLine(SENTENCE.exec(beginning)?.[0] ?? beginning, most)
 }
 
-/** A text as one line of at most `most` code points. Of a longer one the whole words that have room stand there, with `…` behind them. */
+/** A text as one line of at most `most` code points. A longer text is cut behind a whole word, and ends with `…`. */
 export function shortLine(text: string, most: number): string {
   const chars = Array.from(beginningOf(text, most).replaceAll(/\s+/g, ' ').trim())
   if (chars.length <= most) return chars.join('')

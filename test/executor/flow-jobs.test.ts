@@ -1,7 +1,8 @@
+// Tests flow-jobs.ts, flow-ends.ts and flow-preparation.ts.
 import { once } from 'node:events'
 import { expect } from 'chai'
-import { actionRecorder } from '../../services/executor/action-recorder.ts'
 import { FlowJobs, type FlowJobsDeps } from '../../services/executor/flow-jobs.ts'
+import { actionRecorder } from '../../services/executor/flow-preparation.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
 import type { FlowEvent } from '../../shared/kernel/events.ts'
 import { runIdOf } from '../../shared/kernel/ids.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { showOpenAccess } from '../../services/gateway/open-access.ts'
+import { showOpenAccess } from '../../services/gateway/open-http.ts'
 import { createLog } from '../../shared/kernel/log.ts'
 import { type GaugeValue, NO_METRICS } from '../../shared/kernel/metrics.ts'
 import { openAccessWarning } from '../../shared/platform/config/auth.ts'

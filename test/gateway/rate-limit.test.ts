@@ -101,7 +101,7 @@ describe('rate limiting', () => {
   it("D17a: a client's polling keeps it from no answer in a dialect, above the limit prompts are refused, and answers are limited, too", async () => {
     const sent: string[] = []
     const requests = new MemoryRateLimiter({ perMinute: 2 })
-    const { get, post } = await start({
+    const { get, post, line } = await start({
       ...limiter(2),
       tenantRequests: { take: async (_tenant, kind) => requests.take(String(kind)) },
       methods: {
@@ -116,6 +116,7 @@ describe('rate limiting', () => {
     const resume = [{ interruptId: `${RUN_ID}/${PERMISSION_ID}`, status: 'resolved', payload: { approved: true } }]
     const answer = () => post('/ag-ui', { threadId: 't', runId: 's', resume })
     expect((await answer()).status).to.equal(200)
+    expect(await line(({ path, status }) => path === '/v1/ag-ui' && status === 200)).to.include({ code: undefined })
     expect((await answer()).status).to.equal(429)
     expect(sent).to.deep.equal([PERMISSION_ID])
   })

@@ -1,4 +1,4 @@
-import { createPrepareCustomerRun } from '../../services/worker/prepare-customer-run.ts'
+import { createPrepareCustomerRun } from '../../services/worker/prepare-one-shot.ts'
 import type { RunStart } from '../../services/worker/prepare-run.ts'
 import { LineCache } from '../../shared/agent/customers/cache.ts'
 import { type CustomerIdentity, CustomerLine } from '../../shared/agent/customers/line.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { LoadingRuns } from '../../services/worker/loading-runs.ts'
+import { LoadingRuns } from '../../services/worker/begin-run.ts'
 import { DEFAULT_TENANT as TENANT } from '../../shared/kernel/tenant.ts'
 import { tenantId } from '../support/tenant.ts'
 

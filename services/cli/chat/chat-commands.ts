@@ -117,8 +117,8 @@ export const CHAT_HELP = Object.values(COMMANDS)
 const DIRECTIVES: readonly string[] = ['say', 'think', 'tool', 'plan', 'sleep', 'fail']
 
 /**
- * Does a line that is a command, or says that there is none of this name: a slip is no message that costs a run. `false` for what is for
- * the model: any other line, and a directive of the demo model.
+ * Carries out a line that is a command, or says that there is no command of this name, so that a misspelled one does not start a run. Returns
+ * `false` for what is meant for the model: any other line, and a directive of the demo model.
  */
 export async function doChatCommand(line: string, chat: Chat): Promise<boolean> {
   const [, name, argument = ''] = /^\/([\w-]+)(?:\s+(.*))?$/s.exec(line) ?? []

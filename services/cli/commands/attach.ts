@@ -5,7 +5,7 @@ import { followBatch } from '../flows/batch.ts'
 import { followPlan } from '../follow/follow-plan.ts'
 import { followRun } from '../follow/follow-run.ts'
 import { resolveId } from '../resolve-id.ts'
-import { type ApprovalOptions, addApprovalOptions, approvalOf } from './approval-options.ts'
+import { type ApprovalOptions, addApprovalOptions, approvalOf } from './options.ts'
 
 export function defineAttach(command: Command, cli: Cli): void {
   command.argument('<id>', 'a run, a session, a plan or a batch, or the beginning or end of its id')

@@ -10,7 +10,7 @@ import { followRun } from '../follow/follow-run.ts'
 import { TypeAhead } from '../follow/type-ahead.ts'
 import { isInteractive } from '../io.ts'
 import { plain, plainLine } from '../text/plain.ts'
-import { type ApprovalOptions, addApprovalOptions, approvalOf } from './approval-options.ts'
+import { type ApprovalOptions, addApprovalOptions, approvalOf } from './options.ts'
 
 type ChatOptions = ApprovalOptions & { continue?: boolean; model?: string }
 

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
 import type { TenantEvent, TenantEventName } from '../../../shared/client/client.ts'
 import type { Cli } from '../cli.ts'
-import { abortOnInterrupt } from '../follow/interrupt.ts'
+import { abortOnInterrupt } from '../io.ts'
 import { plainJson, plainLine } from '../text/plain.ts'
 import { wholeNumber } from './options.ts'
 

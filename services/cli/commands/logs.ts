@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { AgentEngine } from '../../../shared/client/client.ts'
 import type { Cli } from '../cli.ts'
-import { abortOnInterrupt } from '../follow/interrupt.ts'
+import { abortOnInterrupt } from '../io.ts'
 import { resolveId } from '../resolve-id.ts'
 import { plain, plainJson } from '../text/plain.ts'
 

@@ -1,5 +1,6 @@
-import { InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { usageError } from '../exit-codes.ts'
+import { type Approval, parseRule, type Rule } from '../follow/approval.ts'
 
 export function wholeNumber(text: string): number {
   if (/^[1-9]\d{0,9}$/.test(text)) return Number(text)
@@ -25,3 +26,21 @@ export function share(text: string): number {
   if (text.trim() !== '' && value >= 0 && value <= 1) return value
   throw new InvalidArgumentError('It must be a number from 0 to 1.')
 }
+
+export type ApprovalOptions = { approve: Approval['mode']; allow?: Rule[]; json?: boolean }
+
+/** The options of commands that follow runs. */
+export function addApprovalOptions(command: Command): Command {
+  return command
+    .addOption(
+      new Option('--approve <mode>', 'what becomes of permission requests: a person is asked, none, or all are allowed')
+        .choices(['ask', 'never', 'all'])
+        .default('ask'),
+    )
+    .option('--allow <rule>', "allow what the rule names, such as 'Write(notes/*)'; may be repeated", addRule)
+    .option('--json', 'print one event a line, and as the last line the result')
+}
+
+export const approvalOf = ({ approve, allow = [] }: ApprovalOptions): Approval => ({ mode: approve, rules: allow })
+
+const addRule = (text: string, rules: Rule[] = []): Rule[] => [...rules, parseRule(text)]

@@ -11,8 +11,7 @@ import type { Io } from '../io.ts'
 import { readDocument } from '../read-document.ts'
 import { dollars, tokens } from '../text/figures.ts'
 import { plainJson, plainLine } from '../text/plain.ts'
-import { type ApprovalOptions, addApprovalOptions, approvalOf } from './approval-options.ts'
-import { wholeNumber } from './options.ts'
+import { type ApprovalOptions, addApprovalOptions, approvalOf, wholeNumber } from './options.ts'
 
 type RunOptions = ApprovalOptions & {
   model?: string

@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander'
 import type { Cli } from '../cli.ts'
 import { type Field, sendFile } from '../connect/transfer.ts'
 import { EXIT } from '../exit-codes.ts'
-import { abortOnInterrupt } from '../follow/interrupt.ts'
+import { abortOnInterrupt } from '../io.ts'
 import { plain, plainJson } from '../text/plain.ts'
 
 type TranscribeOptions = { instance: string; model: string; language?: string; field: Field[]; json?: boolean }

@@ -3,8 +3,7 @@ import { open, readFile } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
 import type { Schema } from '../../../shared/client/client.ts'
 import type { Cli } from '../cli.ts'
-import { abortOnInterrupt } from '../follow/interrupt.ts'
-import type { Io } from '../io.ts'
+import { abortOnInterrupt, type Io } from '../io.ts'
 import { sendFile } from './transfer.ts'
 
 type Uploading = Pick<Cli, 'io' | 'target' | 'output'>

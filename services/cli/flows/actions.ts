@@ -9,8 +9,7 @@ import { type ListOptions, printList } from '../list.ts'
 import { readDocument, readInput } from '../read-document.ts'
 import { age, dollars, duration } from '../text/figures.ts'
 import { plain, plainJson, plainLine } from '../text/plain.ts'
-import { differenceLines } from './difference-lines.ts'
-import { differencesOf } from './flow-changes.ts'
+import { differenceLines, differencesOf } from './flow-changes.ts'
 
 export async function list(options: ListOptions, cli: Cli): Promise<void> {
   const { flows } = await cli.engine()

@@ -1,3 +1,6 @@
+import { plainJson, plainLine } from '../text/plain.ts'
+import type { Style } from '../text/style.ts'
+
 /** A field that differs, by its path. `undefined` stands for none. */
 export type Difference = { path: string; from: unknown; to: unknown }
 
@@ -29,3 +32,16 @@ function sorted(value: unknown): unknown {
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Each difference: the field, then the old lines and the new ones. */
+export const differenceLines = (differences: readonly Difference[], style: Style): string[] =>
+  differences.flatMap(({ path, from, to }) => [
+    `    ${plainLine(path)}`,
+    ...textOf(from).map((line) => style.red(`      - ${line}`)),
+    ...textOf(to).map((line) => style.green(`      + ${line}`)),
+  ])
+
+function textOf(value: unknown): string[] {
+  if (value === undefined) return []
+  return typeof value === 'string' ? value.trimEnd().split('\n').map(plainLine) : [plainJson(value)]
+}

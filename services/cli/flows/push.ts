@@ -5,8 +5,7 @@ import { CliError, EXIT, usageError } from '../exit-codes.ts'
 import { askLine } from '../follow/ask-line.ts'
 import { isInteractive } from '../io.ts'
 import { plainLine } from '../text/plain.ts'
-import { differenceLines } from './difference-lines.ts'
-import { type Difference, differencesOf } from './flow-changes.ts'
+import { type Difference, differenceLines, differencesOf } from './flow-changes.ts'
 import { type Definition, type FlowFile, readFlowFiles } from './flow-files.ts'
 
 export type PushOptions = { prune?: boolean; yes?: boolean; publish?: boolean; keepPublished?: boolean }

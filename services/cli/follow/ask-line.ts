@@ -9,7 +9,7 @@ export type LineQuestion = {
   /** Lines that were entered earlier, the newest first. */
   history?: string[]
   signal?: AbortSignal
-  /** Whether Escape leaves the question. */
+  /** Whether Escape ends the question without an answer. */
   hasEscape?: boolean
 }
 

@@ -20,7 +20,7 @@ export function subjectOf(input: Input): string {
 
 export type Call = { toolName: string; input: Input }
 
-/** The whole line and what of it there is for the tool and what it acts on. */
+/** The width of the whole line, and the space in it for the tool and what it acts on. */
 function spaceOf(right: string, columns: number, depth: number) {
   const width = Math.min(columns - 1, WIDEST) - 4 - depth * 2
   return { width, space: Math.max(0, width - Math.max(widthOf(right), right === '' ? 0 : RIGHT)) }

@@ -47,7 +47,7 @@ export class TypeAhead {
     this.#place = undefined
   }
 
-  /** A run that fails, or is cancelled, ends what was to follow it: the lines that wait are to be sent by hand. */
+  /** Call it when a run has failed or was cancelled. The lines that wait are not sent: they become the text that the person edits. */
   hold(): void {
     this.#text = [...this.queued.splice(0), this.#text].join(' ').trim()
   }

@@ -88,7 +88,7 @@ export function learn(ask: Ask): void {
   )
     return
   const { asks: before, total } = known().peek()
-  if (total > before.length) return pending().want() // The server counts it already, or does not.
+  if (total > before.length) return pending().want() // The total may count this request already: it is read again.
   pending().set({ asks: [...before, ask], total: total + 1 })
 }
 

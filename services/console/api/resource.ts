@@ -9,7 +9,7 @@ export type Loaded<T> = { data: T | undefined; error: Error | undefined; isLoadi
 
 export type Resource<T> = { state: Signal<Loaded<T>>; reload(): void }
 
-/** Whether it is read again for an event. A number: after so many milliseconds, because what the event tells is stored later. */
+/** Whether it is read again for an event. A number: after this many milliseconds, because what the event tells is stored later. */
 export type Concerns = (event: TenantEvent) => boolean | number
 
 /** Between two readings for events, at least: a busy tenant must not use up the caller's requests. */

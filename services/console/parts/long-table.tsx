@@ -59,7 +59,7 @@ const Block = memo(({ at, items, row }: BlockProps) => (
   </tbody>
 ))
 
-/** The items in parts; one that has the same items as before is the same list. */
+/** The items in parts. A part whose items are unchanged stays the same array, so that it is not drawn again. */
 function useBlocks<Item>(items: readonly Item[]): readonly (readonly Item[])[] {
   const known = useRef<readonly (readonly Item[])[]>([])
   const count = Math.ceil(items.length / ROWS)

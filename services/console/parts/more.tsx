@@ -17,7 +17,7 @@ export function More<Item>({ list }: { list: List<Item> }) {
 
 const STOPS = 'a[href], button, input, select, summary'
 
-/** Whoever asked goes on at the first new entry, as the button has moved away. */
+/** Moves the focus to the first new entry, because the button has moved away. */
 async function showMore<Item>(list: List<Item>, button: HTMLButtonElement): Promise<void> {
   const { parentElement: around } = button
   const stops = () => [...(around?.querySelectorAll<HTMLElement>(STOPS) ?? [])]

@@ -53,10 +53,10 @@ function refuseHeavy(event: InputEvent & { currentTarget: HTMLTextAreaElement })
   tell(`This text is too long to be written here. ${FIELD_LIMIT} ae and the API take it.`, 'bad')
 }
 
-/** Of so many parts of texts the browser lays out all in time. */
+/** The browser lays out up to this many parts of a text without a delay. */
 const MOST_PARTS = 100
 
-/** Lets the page be laid out whole beside a long text. */
+/** Makes the browser lay out the whole page at once while it has a long text, if that is fast enough. */
 function layOutBeside({ value }: HTMLTextAreaElement): void {
   const laysOutAll = isLong(value) && document.querySelectorAll('.part').length <= MOST_PARTS
   document.body.classList.toggle('has-long-field', laysOutAll)

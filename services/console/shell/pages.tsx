@@ -3,7 +3,7 @@ import { has, may } from '../api/caller.ts'
 import type { PageProps } from '../base/router.ts'
 import type { IconName } from '../parts/icon.tsx'
 
-/** What the address names, with code of its own. */
+/** A page that an address names. Its code is loaded when it is opened. */
 export type View = {
   /** Its paths, `:name?` for a part that may be missing. */
   patterns: readonly string[]
@@ -15,7 +15,7 @@ export type Page = View & {
   icon: IconName
   /** The path of its rail entry. */
   path: string
-  /** One thing of its list, where that has code of its own. */
+  /** The page of one entry of the list, if its code is loaded separately. */
   one?: View
   /** The second key of `g x`. */
   key: string

@@ -60,7 +60,7 @@ export class HeldTokens {
     this.#again = undefined
   }
 
-  /** Renews for a person who has asked for it. Throws what keeps it from that. */
+  /** Renews the token for a person who has asked for it. Throws when it cannot be renewed. */
   async retry(): Promise<void> {
     if (this.#tokens.refresh === undefined) throw new Refused('Your sign-in has expired.')
     this.take(await this.#deps.renew(this.#tokens.refresh))

@@ -130,7 +130,7 @@ class FileStore extends DataStore {
 
   override async getUpload(id: string): Promise<Upload> {
     const { name, bytes, offset, created_at } = await this.#parts.files.uploads.get(this.#tenant, id)
-    const creation = offset < bytes && { creation_date: created_at } // What is whole expires no more as an upload.
+    const creation = offset < bytes && { creation_date: created_at } // A complete upload does not expire any more.
     return new Upload({ id, size: bytes, offset, metadata: { filename: name }, ...creation })
   }
 

@@ -2,34 +2,16 @@ import { randomUUID } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Request, Response } from 'express'
-import multer, { diskStorage, MulterError, type Options } from 'multer'
 import type { Upload } from '../../../shared/agent/transcription/transcribe.ts'
-import { AppError, invalidRequest } from '../../../shared/kernel/errors.ts'
+import { invalidRequest } from '../../../shared/kernel/errors.ts'
 import { UploadLine, type UploadLineLimits, type UploadPlace } from '../../../shared/tenancy/limits/upload-line.ts'
 import { liftBodyDeadline } from '../../http/server.ts'
 import { leaving } from '../client-gone.ts'
 import { tenantOf } from '../middleware/auth.ts'
-import { FilePartType } from './file-part-type.ts'
-import { leastBytes, type RateLimits, watchRate } from './watch-rate.ts'
-
-export type UploadLimits = RateLimits & {
-  maxFileBytes: number
-  maxFields: number
-  /** The limit for all fields together, without the file. */
-  maxFieldBytes: number
-  /** Uploads at one time in this process, those that wait for their backend included. */
-  maxUploads: number
-  /** Bytes of their files together. A part is kept for tenants below their share. */
-  maxSpoolBytes: number
-  /** The share of both that one tenant may take while others wait. */
-  tenantShare: number
-  /** How long an upload waits for its turn, and how many do. */
-  waitMs: number
-  maxWaiting: number
-}
+import { FilePartType, formReceiver, type Receiving, tooLarge, toRefusal, type UploadLimits } from './upload-form.ts'
+import { leastBytes, watchRate } from './watch-rate.ts'
 
 /** 320 MB (api.md "Transcription proxy"), and at least 10 KB a second. */
 const LIMITS: UploadLimits = {
@@ -45,9 +27,6 @@ const LIMITS: UploadLimits = {
   maxWaiting: 1_000,
 }
 
-const MAX_NAME_BYTES = 200
-const BUSY_RETRY_SECS = 10
-
 export type ReceivedUpload = Upload & {
   /** Deletes the file, and leaves the upload's place to another one. */
   discard(): Promise<void>
@@ -62,15 +41,6 @@ export type ReceiveUpload = (req: Request, res: Response, options?: ReceiveOptio
 
 /** `takesBytes`: a body that is no form is the file itself, without a name. */
 type ReceiveOptions = { takesBytes?: boolean }
-
-type Receiving = {
-  /** The name under which the folder holds the file. */
-  fileName: string
-  fields: [name: string, value: string][]
-  fieldBytes: number
-  fileType: FilePartType
-  refuse(error: AppError): void
-}
 
 /** The line of the uploads of this process, which may be of several kinds. */
 export const createUploadLine = (given: Partial<UploadLimits> = {}): UploadLine =>
@@ -102,7 +72,7 @@ export function createReceiveUpload(
       await Promise.race([received, early.promise])
       return toUpload(req, receiving, place)
     } catch (cause) {
-      place.leave() // At once, though multer may still read what a refused client sends.
+      place.leave() // Now already, although multer may still be reading the body of the refused client.
       // When multer fails, too, it deletes the file itself. What cannot be deleted is when this process ends, or another one starts here.
       received.then(() => rm(join(dir, receiving.fileName))).catch(() => {})
       return closing(req, res)(toRefusal(cause, limits))
@@ -129,55 +99,6 @@ function lineLimits({ maxUploads, maxSpoolBytes, tenantShare, waitMs, maxWaiting
 /** The most bytes that the file may have: a chunked body does not say its length. */
 const mostBytes = (req: Request, { maxFileBytes }: UploadLimits): number =>
   Math.min(Number(req.headers['content-length'] ?? maxFileBytes), maxFileBytes)
-
-/** With the hook that multer's types do not know yet. */
-type FormOptions = Options & { streamHandler(req: Request, parser: Writable): void }
-
-/** multer with a promise. It keeps the file; the fields are taken from the parser, since multer nests names such as `a[]`. */
-function formReceiver(dir: string, uploads: ReadonlyMap<Request, Receiving>, limits: UploadLimits) {
-  const of = (req: unknown): Receiving => {
-    const receiving = uploads.get(req as Request)
-    if (!receiving) throw new Error('a form is received that no request has brought')
-    return receiving
-  }
-  const options: FormOptions = {
-    storage: diskStorage({
-      destination: dir,
-      filename: (req, _file, done) => done(null, of(req).fileName),
-    }),
-    defParamCharset: 'utf8',
-    limits: {
-      fileSize: limits.maxFileBytes,
-      files: 1,
-      fields: limits.maxFields,
-      parts: limits.maxFields + 1,
-      fieldSize: limits.maxFieldBytes,
-      fieldNameSize: MAX_NAME_BYTES,
-    },
-    streamHandler(req, parser) {
-      const receiving = of(req)
-      parser.on('field', (name: string, value: string) => takeField(receiving, [name, value], limits))
-      // multer reads an upload that it refuses to its end first, however long that is.
-      parser.on('file', (_name: string, file: NodeJS.EventEmitter) => {
-        file.on('limit', () => receiving.refuse(tooLarge(limits)))
-      })
-      req.on('data', (chunk: Buffer) => receiving.fileType.push(chunk))
-      req.pipe(parser)
-    },
-  }
-  const receive = multer(options).single('file')
-  return async (req: Request, res: Response): Promise<void> => {
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
-    receive(req, res, (error?: unknown) => (error === undefined ? resolve() : reject(error)))
-    return promise
-  }
-}
-
-function takeField(receiving: Receiving, field: [name: string, value: string], limits: UploadLimits): void {
-  receiving.fields.push(field)
-  receiving.fieldBytes += field[0].length + field[1].length
-  if (receiving.fieldBytes > limits.maxFieldBytes) receiving.refuse(fieldsTooLarge(limits))
-}
 
 /** Receives a body that is the file itself, as `req.file`. */
 const receiveBytes =
@@ -225,39 +146,3 @@ function toUpload({ file }: Request, { fields, fileType }: Receiving, place: Upl
     },
   }
 }
-
-function toRefusal(cause: unknown, limits: UploadLimits): unknown {
-  if (cause instanceof AppError) return cause
-  if (cause instanceof MulterError) return refusalOf(cause, limits)
-  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
-  if (/^(?:ENOSPC|EDQUOT|EMFILE|ENFILE|EROFS|EIO)$/.test(code)) return noRoom(cause)
-  if (code !== '') return cause
-  return invalidRequest('the body is not a valid multipart form: it is malformed or ends early', { cause })
-}
-
-function refusalOf({ code, field }: MulterError, limits: UploadLimits): AppError {
-  if (code === 'LIMIT_FIELD_VALUE') return fieldsTooLarge(limits)
-  if (code === 'LIMIT_UNEXPECTED_FILE' || code === 'LIMIT_FILE_COUNT') {
-    return invalidRequest('send exactly one file, in the field file', { param: '/file' })
-  }
-  if (code === 'LIMIT_FIELD_KEY') return invalidRequest(`a field's name has more than ${MAX_NAME_BYTES} bytes`)
-  if (code === 'LIMIT_FIELD_COUNT' || code === 'LIMIT_PART_COUNT') {
-    return invalidRequest(`the form has more than ${limits.maxFields} fields: send fewer`)
-  }
-  return invalidRequest(`the form has a part without a usable name${field === undefined ? '' : `: ${field}`}`)
-}
-
-const tooLarge = ({ maxFileBytes }: Pick<UploadLimits, 'maxFileBytes'>) =>
-  invalidRequest(`the file is larger than ${maxFileBytes} bytes: send it in smaller pieces`, {
-    status: 413,
-    param: '/file',
-  })
-
-const fieldsTooLarge = ({ maxFieldBytes }: UploadLimits) =>
-  invalidRequest(`the fields beside the file are larger than ${maxFieldBytes} bytes together`, { status: 413 })
-
-const noRoom = (cause: unknown) =>
-  new AppError('unavailable', 'this server cannot store the upload at the moment; try again', {
-    retryAfterSecs: BUSY_RETRY_SECS,
-    cause,
-  })

@@ -1,7 +1,7 @@
 import type { RequestHandler, Response } from 'express'
 import type { AppError } from '../../../shared/kernel/errors.ts'
 import { type IsHeapHigh, refuseAtHighHeap, tooFull } from '../../http/heap.ts'
-import { assertCounted } from './counted.ts'
+import { assertCounted } from './rate-limit.ts'
 
 /** A body of this size takes room that a full heap may not have. Answers to permission requests are shorter. */
 const MAX_BYTES = 1024 * 1024

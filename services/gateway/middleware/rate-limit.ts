@@ -1,10 +1,9 @@
 import { isIP } from 'node:net'
-import type { RequestHandler } from 'express'
-import { hasKind } from '../../../shared/kernel/errors.ts'
+import type { Request, RequestHandler, Response } from 'express'
+import { type AppError, hasKind, tooMany } from '../../../shared/kernel/errors.ts'
 import type { TenantRequests } from '../../../shared/tenancy/limits/tenant-requests.ts'
-import type { RateLimiter } from '../../../shared/tenancy/rate/port.ts'
+import type { RateLimiter, Taken } from '../../../shared/tenancy/rate/port.ts'
 import { tenantOf } from './auth.ts'
-import { type Bucket, count } from './counted.ts'
 
 /** Counts the request for its client and refuses it above the limit (api.md "Limits", D2.9). Without a limiter it does nothing. */
 export function limitRate(limiter: RateLimiter | undefined, basePath: string): RequestHandler {
@@ -27,6 +26,97 @@ export function limitTenantRate(limiter: RateLimiter | undefined, basePath: stri
     await count(req, res, { basePath, take, whose: '' })
     next()
   }
+}
+
+type Requests = Pick<TenantRequests, 'take'>
+
+/** Requests that follow or end work, and begin none. */
+const FOLLOWING = ['GET', 'HEAD', 'DELETE']
+
+/**
+ * Counts the request for its tenant and refuses it above the tenant's own limit. The path of the limits themselves is exempt, so that
+ * a tenant can always raise them. While a tenant's limits cannot be read, a request that could begin work is refused with `unavailable`;
+ * running work can be followed and ended.
+ */
+export function limitTenant(requests: Requests | undefined, basePath: string): RequestHandler {
+  if (!requests) return (_req, _res, next) => next()
+  return async (req, res, next) => {
+    if (req.path === `${basePath}/config/limits`) return next()
+    await count(req, res, {
+      basePath,
+      take: (bucket) => requests.take(tenantOf(res), bucket),
+      whose: ' of this tenant',
+    }).catch((cause: unknown) => {
+      if (!hasKind(cause, 'unavailable') || !FOLLOWING.includes(req.method)) throw cause
+    })
+    next()
+  }
+}
+
+/** The counts of one client or tenant, each against a limit of the same size. */
+type Bucket = 'all' | 'control' | 'answers'
+
+type Counting = {
+  basePath: string
+  /** Counts one request. `undefined` where nothing limits it. */
+  take(bucket: Bucket): Taken | undefined | Promise<Taken | undefined>
+  /** Whose limit it is, behind "requests a minute" of the message. */
+  whose: string
+}
+
+/**
+ * Counts a request, and throws `rate_limit` for one above the limit. One that may carry answers to permission requests passes against a
+ * count of its own then, and `assertCounted` refuses it when it turns out to be a prompt.
+ */
+async function count(req: Request, res: Response, { basePath, take, whose }: Counting): Promise<void> {
+  const kind = kindOf(req, basePath)
+  const taken = await take(kind === 'control' ? 'control' : 'all')
+  if (!taken) return
+  showLimit(res, taken)
+  const { isAllowed, limit, resetSecs } = taken
+  if (isAllowed) return
+  const refusal = tooMany(`more than ${limit} requests a minute${whose}; try again in ${resetSecs} s`, resetSecs)
+  if (kind !== 'mixed' || !(await take('answers'))?.isAllowed) throw refusal
+  res.locals['rateRefusal'] = refusal
+}
+
+/** Throws `rate_limit` for a request above its limit that has passed because it might have carried answers. */
+export function assertCounted(res: Response): void {
+  const refusal = res.locals['rateRefusal'] as AppError | undefined
+  if (refusal) throw refusal
+}
+
+/** Sets the headers of D2.9: where a request counts against several limits, those of the one that refuses it or is nearest. */
+function showLimit(res: Response, { isAllowed, limit, remaining, resetSecs }: Taken): void {
+  const known = res.getHeader('RateLimit-Remaining')
+  if (isAllowed && known !== undefined && remaining >= Number(known)) return
+  res.setHeader('RateLimit-Limit', limit)
+  res.setHeader('RateLimit-Remaining', remaining)
+  res.setHeader('RateLimit-Reset', resetSecs)
+}
+
+/** The paths behind the base path, by method: what ends work or answers it, and the stream that makes polling needless. */
+const CONTROL: Readonly<Record<string, RegExp>> = {
+  GET: /^\/events$/,
+  POST: /^\/(sessions\/[^/]+\/permissions\/[^/]+|runs\/[^/]+\/tool-calls\/[^/]+|plans\/[^/]+\/cancel|openai\/v1\/responses\/[^/]+\/cancel)$/,
+  DELETE: /^\/((runs|sessions)\/[^/]+|ui\/chat\/[^/]+\/stream)$/,
+}
+
+/** The paths of dialects whose body is either a prompt or answers to permission requests; in A2A also a cancel. */
+const MIXED = /^\/(ui\/chat|ag-ui|openai\/v1\/responses|a2a)$/
+
+/** The kind of a request, as far as its path tells. */
+type RequestKind = 'ordinary' | 'control' | 'mixed'
+
+/**
+ * Control calls are counted apart, against limits of the same size, so that a client's polling never keeps it from answering a permission
+ * request or ending a run (D17a).
+ */
+function kindOf({ method, path }: Pick<Request, 'method' | 'path'>, basePath: string): RequestKind {
+  if (!path.startsWith(basePath)) return 'ordinary'
+  const rest = path.slice(basePath.length)
+  if (CONTROL[method]?.test(rest)) return 'control'
+  return method === 'POST' && MIXED.test(rest) ? 'mixed' : 'ordinary'
 }
 
 /**
@@ -71,29 +161,4 @@ const bytesOf = (group = 0): number[] => [group >> 8, group & 0xff]
 /** The address that a proxy reported, or the address of the proxy itself when the report is not an address. */
 function addressOf(reported: string | undefined, peer: string | undefined): string {
   return reported !== undefined && isIP(reported) > 0 ? reported : (peer ?? 'unknown')
-}
-
-type Requests = Pick<TenantRequests, 'take'>
-
-/** Requests that follow or end work, and begin none. */
-const FOLLOWING = ['GET', 'HEAD', 'DELETE']
-
-/**
- * Counts the request for its tenant and refuses it above the tenant's own limit. The path of the limits themselves is exempt, so that
- * a tenant can always raise them. While a tenant's limits cannot be read, a request that could begin work is refused with `unavailable`;
- * running work can be followed and ended.
- */
-export function limitTenant(requests: Requests | undefined, basePath: string): RequestHandler {
-  if (!requests) return (_req, _res, next) => next()
-  return async (req, res, next) => {
-    if (req.path === `${basePath}/config/limits`) return next()
-    await count(req, res, {
-      basePath,
-      take: (bucket) => requests.take(tenantOf(res), bucket),
-      whose: ' of this tenant',
-    }).catch((cause: unknown) => {
-      if (!hasKind(cause, 'unavailable') || !FOLLOWING.includes(req.method)) throw cause
-    })
-    next()
-  }
 }

@@ -61,7 +61,7 @@ export function fileRoutes(surface: FileSurface | undefined): RouteTable {
   }
 }
 
-/** What OPTIONS tells of uploads in parts, beside what it tells of every path. */
+/** Adds the headers to an OPTIONS answer that describe uploads in parts. */
 export const offerUploads: RequestHandler = (_req, res, next) => {
   res.setHeader('Tus-Version', '1.0.0').setHeader('Tus-Extension', TUS_EXTENSIONS.join(','))
   res.setHeader('Tus-Resumable', '1.0.0').setHeader('Tus-Max-Size', MAX_UPLOAD_BYTES)

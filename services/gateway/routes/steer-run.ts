@@ -52,7 +52,7 @@ async function tellOnce(keys: Idempotency, tenant: TenantId, { use, steer, tell 
   try {
     await tell(id)
   } catch (cause) {
-    // What was answered 503 may have been done: the key goes on standing for it.
+    // A request that was answered 503 may have been carried out, so the key is not freed.
     if (cause instanceof AppError && cause.kind !== 'unavailable')
       await keys.release(tenant, { ...use, id }).catch(() => {})
     throw cause

@@ -11,7 +11,7 @@ export type FetchFile = (url: string, param: string) => Promise<{ content: Buffe
 const MAX_HOPS = 5
 const TIMEOUT_MS = 30_000
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
-/** At one time in this process: each may be in memory as a whole. */
+/** The files that this process fetches at the same time: each may be in memory as a whole. */
 const MAX_FETCHES = 16
 
 /** Fetches through the guarded way out, which checks each hop of a redirect like the first. */

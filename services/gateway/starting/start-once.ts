@@ -23,7 +23,7 @@ export type Attempt = 'first' | 'again'
 export type KeyedStart = KeyUse & {
   /** The body of the request: the same key with another request is refused. */
   request: unknown
-  /** Of a client that has sent no key, and repeats a request by itself, which it says. */
+  /** Set for a client that sends no key, but says which of its requests are repetitions. */
   attempt?: Attempt | undefined
   open(onNamed: OnNamed): Promise<OpenedRun>
   /** Whether a request that is sent again has another run than this one. Left out: it joins the run, however that has ended. */
@@ -99,7 +99,7 @@ export class StartOnce {
         if (performance.now() > askUntil) throw tooLate()
         await standFor(STARTING + runId)
       })
-      await standFor(opened.runId).catch(() => {}) // The run goes on all the same.
+      await standFor(opened.runId).catch(() => {}) // The run goes on anyway.
       return { ...opened, isReplayed: false }
     } catch (cause) {
       await Promise.all(tried.map((id) => this.#free(tenant, { ...use, id })))
@@ -146,7 +146,7 @@ export class StartOnce {
     return this.#open(tenant, use, { placeholder, open })
   }
 
-  /** A reservation without an answer may have been made all the same. */
+  /** A reservation without an answer may have been made anyway. */
   async #reserve(tenant: TenantId, wanted: KeyUse & { hash: string; id: string }): Promise<Reservation> {
     try {
       return await this.#keys.reserve(tenant, wanted)

@@ -47,7 +47,7 @@ export class AnnouncedFrames implements AsyncIterableIterator<Frames, undefined>
         return first
       }
       this.#waitMs = LOOK_EVERY_MS
-      const text = await this.#find().catch(() => '') // What cannot be said now is said at the next look.
+      const text = await this.#find().catch(() => '') // It is tried again at the next look.
       if (text === this.#announced) continue
       this.#announced = text
       if (text !== '') return { done: false, value: { text, lastSeq: 0 } }

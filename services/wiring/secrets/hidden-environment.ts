@@ -81,7 +81,7 @@ export function handOver(settings: Env): { env: Record<string, string>; input: s
   return { env: { ...plain, [MARK]: 'stdin' }, input: JSON.stringify(hidden) }
 }
 
-/** The mark alone may be a user's. A process gets its settings from its parent over a socket, and from itself in a file without a name. */
+/** The mark alone may be a user's. The settings arrive over a socket when the parent has sent them, and in an unlinked file when this process has replaced itself. */
 function wereHandedOver(env: Env): boolean {
   if (env[MARK] !== 'stdin') return false
   const stats = fstatSync(STDIN)

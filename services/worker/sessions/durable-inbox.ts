@@ -94,7 +94,7 @@ const changedSessions = (
     } catch (cause) {
       session.title = title
       remembered.restore(before)
-      saver.note(session) // What could not be stored may be stored all the same.
+      saver.note(session) // A write that failed may have been carried out nevertheless.
       throw cause
     }
     return answer

@@ -10,7 +10,7 @@ import type { Sessions } from './sessions.ts'
 export const isBranch = (begin: SessionBegin): begin is SessionBranch => 'from' in begin
 
 /**
- * The branch that ends with this message, or with the last one of this run. Its folder is named where it is still as it was then: nothing was
+ * The branch that ends with this message, or with the last one of this run. Its folder is named only if it has not changed since: nothing was
  * added to the session since. Throws `invalid_request` for a message that the session does not have, or that no other can follow.
  */
 export function branchOf({ id, conversation: { all }, title, isBusy, workspace }: Session, at: string): SessionBranch {

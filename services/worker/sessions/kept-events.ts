@@ -8,7 +8,7 @@ const MAX_CHARS = 2 * 1024 * 1024
 
 /** The events of a run's complete turns, without deltas, for its replay after the death of this worker. Those of the run itself share their texts with the conversation. */
 export class KeptEvents {
-  /** Those of complete turns. The first `#taken` are in the log. */
+  /** Those of complete turns. The first of them, `#taken` in number, are in the log. */
   #events: NumberedEvent[]
   #taken: number
   #chars: number

@@ -8,7 +8,7 @@ export type KeptStreamSteps = {
   send(event: RunEvent): Promise<unknown> | undefined
   /** A turn is complete. */
   onTurn(): void
-  /** Called before the next event is made, which waits for the promise, if there is one. `false`: another process makes it. */
+  /** Called before the next event is made, which waits for the promise, if there is one. It resolves with `false` when another process goes on with the run. */
   stay?(): Promise<boolean> | undefined
   /** Returns what is sent for the last event. */
   end(last: RunEvent): Promise<RunEvent[]>

@@ -25,7 +25,7 @@ export type LogState = {
   predecessor?: string
   /** Whether the log lacks messages that the session has. */
   isBehind?: boolean
-  /** The places from which on the log tells of the runs that have ended last. */
+  /** The places from which on the log has the runs that have ended last. */
   endedFrom?: readonly number[] | undefined
 }
 

@@ -14,7 +14,7 @@ import { SafePoint } from './safe-point.ts'
 /** Each entry of the log reserves this many event numbers. A new entry is written when only `FEW_LEFT` of them remain. */
 export const RESERVED = 4_096
 const FEW_LEFT = 1_024
-/** A short run needs no entry of its own that says that its client has it. */
+/** A run that ends within this time needs no extra entry to record that its client knows it. */
 const SOON_MS = 250
 
 /** Stores the changes of a session. */
@@ -61,7 +61,7 @@ export class SessionRuns {
   #endedPlaces: Place[]
   #isDrained = false
 
-  /** `endedFrom`: the places from which on the log tells of the runs that have ended last. */
+  /** `endedFrom`: the places from which on the log has the runs that have ended last. */
   constructor(keeper: RunsKeeper, endedFrom: readonly number[] = []) {
     this.#keeper = keeper
     this.#endedPlaces = endedFrom.map((fromSeq) => ({ fromSeq }))
@@ -76,7 +76,7 @@ export class SessionRuns {
     return this.#active?.progress
   }
 
-  /** The places from which on the log tells of the runs that have ended last. */
+  /** The places from which on the log has the runs that have ended last. */
   get endedFrom(): number[] {
     return this.#endedPlaces.flatMap(({ fromSeq }) => fromSeq ?? [])
   }

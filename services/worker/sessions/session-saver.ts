@@ -27,7 +27,7 @@ type Kept = Session & { log: SessionLog }
 
 const STALLED_MS = 1_000
 const MAX_ENTRIES = 200
-/** A write of so many sessions or more makes the next one wait when it was slow. */
+/** A write of this many sessions or more makes the next one wait when it was slow. */
 const MANY = 4
 const MAX_BATCH_MS = 100
 /** One command takes 48 MB. */

@@ -20,7 +20,7 @@ export type StoredSessionsDeps = {
   isDraining(): boolean
   /** How many numbers of events are reserved for the run that was begun. Left out: runs end with their worker. */
   reserved?: number | undefined
-  /** Called for each session that was opened, before its first command, with the runs that its log tells of. */
+  /** Called for each session that was opened, before its first command, with the runs that its log has. */
   onOpened(session: Session, runs: StoredRuns): Promise<void> | void
   log: Log
 }
@@ -55,7 +55,7 @@ export class StoredSessions {
   async add({ tenant, id, token, log }: Session): Promise<void> {
     if (!log) return
     const { store, claims } = this.#deps
-    // Whoever reserves an id makes sure that no session of it is stored. What is stored was left by a creation that had no answer.
+    // An id is reserved only while no session of it is stored. One that is stored nevertheless was left by a creation that got no answer.
     const mayReplace = claims && (async () => (await claims.find({ tenant, id })) === token)
     if (await store.add(tenant, log.head, mayReplace)) return
     throw new AppError('conflict', `session ${id} exists already; choose another session_id, or send messages to it`)

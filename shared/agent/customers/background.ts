@@ -47,7 +47,7 @@ function newestLines<Entry>(
 
 const memoryWithin = (memory: string, maxChars: number): string | undefined => endWithin(memory, maxChars, renderMemory)
 
-/** Of a run that does not fit whole, the end is kept: that of its answer, and then of what the customer wrote. */
+/** Keeps the end of a run that does not fit whole: the end of its answer, and then the end of the customer's text. */
 function runWithin(run: PastRun, maxChars: number): string | undefined {
   const whole = renderRun(run)
   if (countChars(whole) <= maxChars) return whole

@@ -1,6 +1,9 @@
+import { createHash } from 'node:crypto'
 import type { JsonObject } from '../../kernel/events.ts'
 import type { ToolResultBlock } from '../providers/port.ts'
 import type { AgentReport } from '../tools/port.ts'
+import type { SpentTurn } from './account.ts'
+import type { Answer } from './turn.ts'
 
 /** A permission request, so that another process can wait for the same decision. */
 export type AskState = { id: string; created_at: string; expires_at: string }
@@ -40,3 +43,93 @@ export interface CallProgress {
   /** The progress of a sub-agent. It is not stored turn by turn: one that has had no effect begins anew. */
   ofAgent(key: string): CallProgress
 }
+
+/** The turn whose tool calls are under way. */
+export type StepState = {
+  turn: number
+  model: string
+  answer: Pick<Answer, 'blocks' | 'toolCalls' | 'outputChars' | 'outcome' | 'usage'> & { spent?: SpentTurn }
+  calls: { readonly [callId: string]: CallState }
+  /** By the id of the call and the number of the sub-agent in it. */
+  agents: { readonly [key: string]: AgentState }
+  /** The permission requests of sub-agents. */
+  agentAsks: readonly AgentAsk[]
+}
+
+/** The step, or what has changed of it since the entry before. */
+export type StepEntry = Omit<StepState, 'model' | 'answer'> & Partial<Pick<StepState, 'model' | 'answer'>>
+
+export type StepAnswer = Answer & { spent?: SpentTurn }
+
+/** The calls of a step that begins. */
+export const NO_CALLS = { calls: {}, agents: {}, agentAsks: [] }
+
+/** The turn whose tool calls are under way, and what of it has changed since it was taken last. */
+export class StepProgress {
+  readonly turn: number
+  readonly model: string
+  readonly answer: StepState['answer']
+  readonly #calls: Map<string, CallState>
+  readonly #agents: Map<string, AgentState>
+  #agentAsks: readonly AgentAsk[]
+  #isStored: boolean
+  /** The calls and sub-agents, by their keys, and the requests of sub-agents, by their ids. */
+  #changed = new Set<string>()
+
+  /** `isStored`: an earlier process has begun the turn. */
+  constructor({ turn, model, answer, calls, agents, agentAsks }: StepState, { isStored } = { isStored: false }) {
+    this.turn = turn
+    this.model = model
+    this.answer = answer
+    this.#calls = new Map(Object.entries(calls))
+    this.#agents = new Map(Object.entries(agents))
+    this.#agentAsks = agentAsks
+    this.#isStored = isStored
+  }
+
+  call(id: string): CallState | undefined {
+    return this.#calls.get(id)
+  }
+
+  agent(key: string): AgentState | undefined {
+    return this.#agents.get(key)
+  }
+
+  changeCall(id: string, change: CallState): void {
+    this.#calls.set(id, { ...this.#calls.get(id), ...change })
+    this.#changed.add(id)
+  }
+
+  changeAgent(key: string, change: AgentState): void {
+    this.#agents.set(key, { ...this.#agents.get(key), ...change })
+    this.#changed.add(key)
+  }
+
+  addAgentAsk(ask: AgentAsk): void {
+    this.#agentAsks = [...this.#agentAsks, ask]
+    this.#changed.add(ask.id)
+  }
+
+  dropAgentAsks(ids: readonly string[]): void {
+    this.#agentAsks = this.#agentAsks.filter(({ id }) => !ids.includes(id))
+    for (const id of ids) this.#changed.add(id)
+  }
+
+  /** What another process needs of the step: all of it, or only what has changed since it was taken last. */
+  take(isWhole: boolean): StepEntry | undefined {
+    if (this.#changed.size === 0 && !(isWhole && this.#isStored)) return undefined
+    const { turn, model, answer } = this
+    const [isAll, changed] = [isWhole || !this.#isStored, this.#changed]
+    const only = <T>(from: Map<string, T>) => Object.fromEntries([...from].filter(([key]) => isAll || changed.has(key)))
+    this.#changed = new Set()
+    this.#isStored = true
+    const calls = { calls: only(this.#calls), agents: only(this.#agents), agentAsks: this.#agentAsks }
+    return { turn, ...(isAll && { model, answer }), ...calls }
+  }
+}
+
+/** The same for equal calls. The input of a call may be long. */
+export const nameOf = ({ toolName, input }: AskingCall): string =>
+  createHash('sha256')
+    .update(`${toolName} ${JSON.stringify(input)}`)
+    .digest('base64')

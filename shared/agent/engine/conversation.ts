@@ -1,8 +1,7 @@
 import { jsonBytes } from '../../kernel/json.ts'
 import type { Message } from '../providers/port.ts'
 import { charsOf, type Measure } from './context/size.ts'
-import { branchTo, headOf, relinked, withBranchReplaced } from './messages/branches.ts'
-import { lastSeqOf, withStamps } from './messages/stamps.ts'
+import { branchTo, headOf, lastSeqOf, relinked, withBranchReplaced, withStamps } from './messages/branches.ts'
 
 /** The state that a conversation continues from. */
 export type ConversationState = {

@@ -1,19 +1,23 @@
-import { createHash } from 'node:crypto'
 import type { DoneEvent } from '../../kernel/events.ts'
 import type { ToolResultBlock } from '../providers/port.ts'
 import type { AgentReport } from '../tools/port.ts'
-import { AgentTree, type SpentTurn } from './account.ts'
-import type {
-  AgentAsk,
-  AgentState,
-  AskingCall,
-  AskState,
-  CallProgress,
-  CallState,
-  UnstoredFile,
+import { AgentTree } from './account.ts'
+import {
+  type AgentAsk,
+  type AgentState,
+  type AskingCall,
+  type AskState,
+  type CallProgress,
+  type CallState,
+  NO_CALLS,
+  nameOf,
+  type StepAnswer,
+  type StepEntry,
+  StepProgress,
+  type StepState,
+  type UnstoredFile,
 } from './call-progress.ts'
 import type { PlanMode } from './permissions.ts'
-import type { Answer } from './turn.ts'
 import { addSpent, startTotals, type Totals } from './usage.ts'
 
 type StoredTotals = Omit<Totals, 'unpriced'> & { unpriced: readonly string[] }
@@ -36,21 +40,6 @@ export type RunState = {
   steered?: readonly number[]
 }
 
-/** The turn whose tool calls are under way. */
-export type StepState = {
-  turn: number
-  model: string
-  answer: Pick<Answer, 'blocks' | 'toolCalls' | 'outputChars' | 'outcome' | 'usage'> & { spent?: SpentTurn }
-  calls: { readonly [callId: string]: CallState }
-  /** By the id of the call and the number of the sub-agent in it. */
-  agents: { readonly [key: string]: AgentState }
-  /** The permission requests of sub-agents. */
-  agentAsks: readonly AgentAsk[]
-}
-
-/** The step, or what has changed of it since the entry before. */
-export type StepEntry = Omit<StepState, 'model' | 'answer'> & Partial<Pick<StepState, 'model' | 'answer'>>
-
 /** Stores the progress of a run. */
 export type ProgressKeeper = {
   /** Stores what has changed, without anybody waiting for it. */
@@ -60,17 +49,6 @@ export type ProgressKeeper = {
 }
 
 export type EarlierProgress = { state: RunState; step?: StepState | undefined }
-
-type StepAnswer = Answer & { spent?: SpentTurn }
-
-type Step = Pick<StepState, 'turn' | 'model' | 'answer'> & {
-  calls: Map<string, CallState>
-  agents: Map<string, AgentState>
-  agentAsks: AgentAsk[]
-  isStored: boolean
-  /** The calls and sub-agents, by their keys, that have changed since it was taken last. */
-  changed: Set<string>
-}
 
 /** The progress of a run, from which another process can go on with it. */
 export class RunProgress implements CallProgress {
@@ -83,7 +61,7 @@ export class RunProgress implements CallProgress {
   #totals = startTotals()
   #stopReason: DoneEvent['stop_reason'] | undefined
   #corrections = 0
-  #step: Step | undefined
+  #step: StepProgress | undefined
   #unstored: readonly UnstoredFile[] = []
   #lostFiles: readonly string[] = []
   /** The permission requests of an earlier process's sub-agents, as far as none asks for the same now. */
@@ -102,7 +80,7 @@ export class RunProgress implements CallProgress {
     this.#totals = totalsFrom(totals)
     this.tree.started = agents.started
     this.tree.spent = totalsFrom(agents.spent)
-    this.#step = earlier.step && stepFrom(earlier.step)
+    this.#step = earlier.step && new StepProgress(earlier.step, { isStored: true })
     this.#agentAsks = earlier.step?.agentAsks ?? []
   }
 
@@ -162,7 +140,7 @@ export class RunProgress implements CallProgress {
   /** The model has answered, and its tool calls begin. */
   beginStep(turn: number, model: string, { blocks, toolCalls, outputChars, outcome, usage, spent }: StepAnswer): void {
     const answer = { blocks, toolCalls, outputChars, outcome, ...(usage && { usage }), ...(spent && { spent }) }
-    this.#step = { ...noCalls(), turn, model, answer, isStored: false }
+    this.#step = new StepProgress({ turn, model, answer, ...NO_CALLS })
   }
 
   endTurn(totals: Totals, stopReason: DoneEvent['stop_reason'] | undefined): void {
@@ -173,23 +151,15 @@ export class RunProgress implements CallProgress {
 
   /** What another process needs of the step: all of it, or only what has changed since it was taken last. */
   takeStep(isWhole: boolean): StepEntry | undefined {
-    const step = this.#step
-    const isDue = step && (step.changed.size > 0 || (isWhole && step.isStored))
-    if (!isDue) return undefined
-    const { turn, model, answer, agentAsks, changed } = step
-    const isAll = isWhole || !step.isStored
-    const only = <T>(from: Map<string, T>) => Object.fromEntries([...from].filter(([key]) => isAll || changed.has(key)))
-    step.changed = new Set()
-    step.isStored = true
-    return { turn, ...(isAll && { model, answer }), calls: only(step.calls), agents: only(step.agents), agentAsks }
+    return this.#step?.take(isWhole)
   }
 
   earlier(callId: string): CallState | undefined {
-    return this.#step?.calls.get(callId)
+    return this.#step?.call(callId)
   }
 
   begin(callId: string): Promise<boolean> {
-    this.#change('calls', callId, { hasBegun: true })
+    this.#step?.changeCall(callId, { hasBegun: true })
     return this.#keeper.stored(this.#signal)
   }
 
@@ -198,7 +168,7 @@ export class RunProgress implements CallProgress {
   }
 
   ask({ id }: AskingCall, ask: AskState): Promise<boolean> {
-    this.#change('calls', id, { ask })
+    this.#step?.changeCall(id, { ask })
     return this.#keeper.stored(this.#signal)
   }
 
@@ -207,8 +177,7 @@ export class RunProgress implements CallProgress {
     const dropped = this.#agentAsks.map(({ id }) => id)
     this.#agentAsks = []
     if (!this.#step || dropped.length === 0) return dropped
-    this.#step.agentAsks = this.#step.agentAsks.filter(({ id }) => !dropped.includes(id))
-    for (const id of dropped) this.#step.changed.add(id)
+    this.#step.dropAgentAsks(dropped)
     this.#keeper.note()
     return dropped
   }
@@ -216,7 +185,7 @@ export class RunProgress implements CallProgress {
   /** The result of a call that had no effect is not needed: the call is made again. */
   end(callId: string, result: ToolResultBlock, isAnswer = false): void {
     if (!isAnswer && !this.earlier(callId)?.hasBegun) return
-    this.#change('calls', callId, { hasBegun: true, result })
+    this.#step?.changeCall(callId, { hasBegun: true, result })
     this.#keeper.note()
   }
 
@@ -237,11 +206,11 @@ export class RunProgress implements CallProgress {
   }
 
   earlierAgent(key: string): AgentState | undefined {
-    return this.#step?.agents.get(key)
+    return this.#step?.agent(key)
   }
 
   endAgent(key: string, report: AgentReport): void {
-    this.#change('agents', key, { report })
+    this.#step?.changeAgent(key, { report })
     this.#keeper.note()
   }
 
@@ -249,7 +218,7 @@ export class RunProgress implements CallProgress {
     const child: CallProgress = {
       ...NOTHING_EARLIER,
       begin: () => {
-        this.#change('agents', key, {})
+        this.#step?.changeAgent(key, {})
         return this.#keeper.stored(this.#signal)
       },
       earlierAsk: (call) => {
@@ -258,20 +227,13 @@ export class RunProgress implements CallProgress {
         return found
       },
       ask: (call, ask) => {
-        this.#step?.agentAsks.push({ ...ask, call: nameOf(call) })
-        this.#step?.changed.add(ask.id)
+        this.#step?.addAgentAsk({ ...ask, call: nameOf(call) })
         return this.#keeper.stored(this.#signal)
       },
       noteFiles: (files) => this.noteFiles(files),
       ofAgent: () => child,
     }
     return child
-  }
-
-  #change(kind: 'calls' | 'agents', key: string, change: CallState & AgentState): void {
-    const step = this.#step
-    step?.[kind].set(key, { ...step[kind].get(key), ...change })
-    step?.changed.add(key)
   }
 }
 
@@ -282,12 +244,6 @@ export function spentBefore({ state: { totals, agents }, step }: EarlierProgress
   const turn = step?.answer.spent
   return turn ? addSpent(spent, turn.usage, turn.price ?? 0) : spent
 }
-
-/** The same for equal calls. The input of a call may be long. */
-const nameOf = ({ toolName, input }: AskingCall): string =>
-  createHash('sha256')
-    .update(`${toolName} ${JSON.stringify(input)}`)
-    .digest('base64')
 
 const NEVER = new AbortController().signal
 
@@ -301,17 +257,6 @@ const NOTHING_EARLIER = {
 
 /** So many files are known by their names when a run goes on elsewhere without them. */
 const MAX_UNSTORED = 100
-
-const noCalls = () => ({ calls: new Map(), agents: new Map(), agentAsks: [], changed: new Set<string>() })
-
-const stepFrom = ({ calls, agents, agentAsks, ...answered }: StepState): Step => ({
-  ...answered,
-  calls: new Map(Object.entries(calls)),
-  agents: new Map(Object.entries(agents)),
-  agentAsks: [...agentAsks],
-  isStored: true,
-  changed: new Set(),
-})
 
 const toStored = ({ unpriced, ...totals }: Totals): StoredTotals => ({ ...totals, unpriced: [...unpriced] })
 

@@ -1,5 +1,4 @@
 import type { Batched } from '../../kernel/async/batch.ts'
-import type { AttachedFile } from '../../kernel/attachment.ts'
 import {
   type AgentEvent,
   type DoneEvent,
@@ -7,23 +6,18 @@ import {
   errorEvent,
   type PlanQueuedEvent,
   type RunErrorCode,
-  type WarningEvent,
 } from '../../kernel/events.ts'
 import type { Failure, Message, ModelRoute, ToolResultBlock } from '../providers/port.ts'
-import type { Needs } from '../providers/strategy.ts'
-import type { ToolBox } from '../tools/port.ts'
 import { Account, AgentTree } from './account.ts'
-import { type Answered, type Asked, askModel, userMessage } from './answers/ask-model.ts'
-import { type AnswerForm, correctionWarning, lastBlocks, lastEvents, TypedAnswer } from './answers/typed-answer.ts'
-import { placed, toolsWithFiles } from './attached-files.ts'
-import { tokensIn } from './call-count.ts'
+import { type Answered, askModel, userMessage } from './answers/ask-model.ts'
+import { correctionWarning, lastBlocks, lastEvents, TypedAnswer } from './answers/typed-answer.ts'
+import { toolsWithFiles } from './attached-files.ts'
 import { withOwnIds } from './client-calls.ts'
 import { type Context, createContext } from './context/context.ts'
-import { Conversation } from './conversation.ts'
+import type { Conversation } from './conversation.ts'
 import { Steering, steerMessage } from './messages/steering.ts'
-import type { Models, RunResources } from './resources.ts'
-import type { RunProgress } from './run-progress.ts'
-import { withServerInstructions } from './server-instructions.ts'
+import type { RunResources } from './resources.ts'
+import { needsOf, promptMessage, type RunInput, taskInput, withServers } from './run-input.ts'
 import { createStickyModels, type StickyModels } from './sticky-models.ts'
 import {
   createSubAgents,
@@ -37,32 +31,6 @@ import { callTools, NO_CALLS, type ToolStep, toolUseBlocks } from './tool-step.t
 import { createToolsWarning } from './tools-warning.ts'
 import type { Answer } from './turn.ts'
 import { withTotals } from './usage.ts'
-
-export type RunInput = Asked & {
-  /** Empty behind results of tools, which the model reads next (D45.6). */
-  prompt: string
-  /** The files of the prompt. */
-  files?: readonly AttachedFile[] | undefined
-  maxTurns: number
-  /** The form that the last answer must have (D41). Left out: text. */
-  output?: AnswerForm | undefined
-  /** Sent to the client right behind the first `turn_start`. */
-  warnings: readonly WarningEvent[]
-  /** Keeps what another process needs to go on with the run, and tells what an earlier one has done of it. */
-  progress?: RunProgress | undefined
-}
-
-/** The input of an agent that no client has asked: it continues nothing, unless a conversation is given. */
-export type Task = Pick<RunInput, 'prompt' | 'files' | 'systemPrompt' | 'maxTurns' | 'output'> &
-  Partial<Pick<RunInput, 'conversation'>>
-
-export const taskInput = ({ conversation = new Conversation(), ...task }: Task): RunInput => ({
-  ...task,
-  conversation,
-  background: undefined,
-  stopSequences: [],
-  warnings: [],
-})
 
 /**
  * The engine's one loop: calls the model, makes its tool calls, and calls it again until it has answered (api.md "Events").
@@ -109,25 +77,6 @@ export async function* run(
   }
 }
 
-/** The tokens of the first model call of a run, as they are estimated where a call reserves its budget (D57). Nothing is called. */
-export async function firstCallTokens(given: RunInput, toolBox: ToolBox): Promise<number> {
-  if (toolBox.ready) await toolBox.ready
-  const input = withServers(given, toolBox)
-  const { systemPrompt: system, background, conversation } = input
-  const before = background === undefined ? [] : [userMessage(background)]
-  return tokensIn({
-    system,
-    messages: [...before, ...conversation.messages, promptMessage(input)],
-    tools: toolBox.tools,
-  })
-}
-
-/** The model that a run would call first, by the strategy of its route (D56). */
-export const firstModel = (input: RunInput, models: Models, toolBox: ToolBox): ModelRoute => {
-  const messages = [...input.conversation.messages, promptMessage(input)]
-  return createStickyModels(models, () => needsOf(input, messages, toolBox)).main().primary
-}
-
 /** Makes the last event of a run that ends before its answer is complete. What its model could not read any more stays in the history. */
 const endsOf =
   ({ account, steering, resources: { signal } }: Agent, conversation: Conversation) =>
@@ -163,12 +112,6 @@ function steer(conversation: Conversation, { steering }: Agent, { turn, earlier 
 const outOfTurns = (maxTurns: number): ErrorEvent =>
   errorEvent('max_turns_exceeded', `the run did not end within ${maxTurns} turns`)
 
-/** The input with what MCP servers say of their tools. */
-function withServers(input: RunInput, toolBox: ToolBox): RunInput {
-  const systemPrompt = withServerInstructions(input.systemPrompt, toolBox)
-  return systemPrompt === input.systemPrompt ? input : { ...input, systemPrompt }
-}
-
 /** Begins the run, or goes on with it. */
 function agentOf(input: RunInput, given: RunResources, lineage: Lineage | undefined) {
   const { conversation, progress } = input
@@ -189,13 +132,6 @@ function agentOf(input: RunInput, given: RunResources, lineage: Lineage | undefi
   const subAgentsFor = subAgentsOf(input, resources, { tree: root, caller: lineage })
   return { agent, subAgentsFor, end: endsOf(agent, conversation) }
 }
-
-/** What a run needs of its model (D56). */
-const needsOf = ({ output }: RunInput, messages: readonly Message[], { tools }: ToolBox): Needs => ({
-  tools: tools.length > 0,
-  schema: output !== undefined,
-  files: messages.flatMap((message) => (message.role === 'user' ? (message.files ?? []) : [])),
-})
 
 /** The model has answered, and its calls come next. */
 function beginStep(
@@ -289,10 +225,6 @@ function subAgentsOf({ maxTurns }: RunInput, resources: RunResources, { tree, ca
 
 const SUB_AGENT =
   'You are a sub-agent: another agent has given you one task. Carry it out with your tools; your last message is all that it reads.'
-
-function promptMessage({ prompt: text, files = [], conversation }: RunInput): Message {
-  return files.length === 0 ? userMessage(text) : { role: 'user', text, files: placed(files, conversation.all) }
-}
 
 function turnMessages({ blocks, toolCalls }: Answer, results: ToolResultBlock[]): Message[] {
   const messages: Message[] = []

@@ -1,14 +1,13 @@
-import { AppError, hasKind } from '../../kernel/errors.ts'
 import type { AgentEvent, JsonObject, PlanQueuedEvent } from '../../kernel/events.ts'
 import { countChars, listOf, truncate, truncateStart } from '../../kernel/text.ts'
 import { inSpan } from '../../kernel/trace.ts'
 import type { AssistantBlock, ToolResultBlock } from '../providers/port.ts'
-import { type AskPerson, fail, type Tool, type ToolBox, type ToolContext, type ToolOutcome } from '../tools/port.ts'
-import { createAskPerson } from './ask-person.ts'
+import { fail, type Tool, type ToolBox, type ToolOutcome } from '../tools/port.ts'
 import { type ClientCalls, type ClientOutcome, clientOutcome, openClientCalls } from './client-calls.ts'
 import type { RunResources, Tools } from './resources.ts'
+import { runTool } from './run-tool.ts'
 import { StepEvents } from './step-events.ts'
-import { type Emit, type EngineSubAgents, keptSubAgents } from './sub-agents.ts'
+import type { Emit, EngineSubAgents } from './sub-agents.ts'
 import { MAX_INPUT_DEPTH, parseInput, visibleInput } from './tool-input.ts'
 import { permit } from './tool-permission.ts'
 import type { ToolCall } from './turn.ts'
@@ -169,99 +168,12 @@ async function checkCall(
   return refuse(call.isReread ? `${problem} ${REREAD}` : problem)
 }
 
-/**
- * Runs the tool once this process may act for the run. A tool that is stopped before its first effect, because the lease is in doubt
- * meanwhile, has done nothing: it runs again, unless the run ends.
- */
-async function runTool(
-  tool: Tool,
-  input: JsonObject,
-  { call, step }: { call: ToolCall; step: Step },
-): Promise<ToolOutcome> {
-  for (;;) {
-    const mayStart = (await step.tools.canAct(step.signal)) && (await hasStored(tool, call, step))
-    if (!mayStart || step.signal.aborted) return fail('The run has ended.')
-    const effects: Effects = { allowed: 0, refused: 0 }
-    const outcome = await tryTool(tool, input, { call, step, effects })
-    if (effects.refused === 0 || effects.allowed > 0) return storeEffects(tool, outcome, step)
-  }
-}
-
-/** The model reads which changes are not stored: they go with this server. */
-async function storeEffects(
-  { usesFiles = false, isReadOnly = false }: Tool,
-  outcome: ToolOutcome,
-  { tools, progress }: Step,
-): Promise<ToolOutcome> {
-  const unstored = usesFiles && !isReadOnly ? await tools.storeFiles?.() : undefined
-  if (!unstored) return outcome
-  progress?.noteFiles(unstored)
-  if (unstored.length === 0) return outcome
-  const note = `These changes could not be stored yet, and are lost if this server fails: ${listOf(unstored.map(({ path }) => path))}`
-  return { ...outcome, output: `${outcome.output}\n\n[${note}]` }
-}
-
 /** The first result that the model reads in this process says which changes of an earlier one are not here. */
 function withLostFiles(result: ToolResultBlock, { progress }: Step): ToolResultBlock {
   const lost = progress?.takeLostFiles() ?? []
   if (lost.length === 0) return result
   const note = `The server of this run failed. Earlier changes of these files are missing here: ${listOf(lost)}`
   return { ...result, output: `${result.output}\n\n[${note}. Look at them before you rely on them.]` }
-}
-
-/** That a call which may change something begins is stored before: it is never made twice. */
-const hasStored = ({ isReadOnly = false, isIdempotent = false }: Tool, { id }: ToolCall, { progress }: Step) =>
-  isReadOnly || isIdempotent || !progress ? true : progress.begin(id)
-
-type Trial = { call: ToolCall; step: Step; effects: Effects }
-
-async function tryTool(tool: Tool, input: JsonObject, { call, step, effects }: Trial): Promise<ToolOutcome> {
-  try {
-    if (tool.usesFiles) await step.tools.bringFiles?.()
-    await using questions = openQuestions(call, step)
-    return await tool.run(input, { ...contextOf(call, step, effects), ask: questions.ask })
-  } catch (cause) {
-    if (step.signal.aborted && cause === step.signal.reason) return fail('The run has ended.')
-    if (effects.refused > 0) return fail(MAY_NOT_ACT)
-    if (effects.allowed === 0 && hasKind(cause, 'unavailable')) return fail(`The call was not made: ${cause.message}`)
-    step.tools.onToolBug(call.toolName, cause)
-    return fail(`${call.toolName} failed unexpectedly. Try another way.`)
-  }
-}
-
-/** How often a tool asked right before an effect whether this process may act, by the answer. */
-type Effects = { allowed: number; refused: number }
-
-/** A call ends after the questions that it has asked, so that each is resolved before its result. */
-function openQuestions(call: ToolCall, step: Step): AsyncDisposable & { ask: AskPerson } {
-  const ask = createAskPerson(call, step)
-  const asked: Promise<unknown>[] = []
-  return {
-    ask(question) {
-      const answer = ask(question)
-      asked.push(answer)
-      return answer
-    },
-    async [Symbol.asyncDispose]() {
-      await Promise.allSettled(asked)
-    },
-  }
-}
-
-function contextOf({ id, toolName }: ToolCall, step: Step, effects: Effects): Omit<ToolContext, 'ask'> {
-  const { tools, signal, events, agents } = step
-  const report = (progress: number, detail: string) =>
-    events.offer({ type: 'tool_progress', id, tool_name: toolName, progress, detail })
-  const assertMayAct = () => {
-    signal.throwIfAborted()
-    const mayAct = tools.mayAct()
-    effects[mayAct ? 'allowed' : 'refused'] += 1
-    if (!mayAct) throw new AppError('unavailable', MAY_NOT_ACT)
-  }
-  const { toolBox, services } = tools
-  const policyOf: ToolBox['policyOf'] = (name, input) => toolBox.policyOf(name, input)
-  const ofCall = { owner: tools.owner, workspace: tools.workspace(), agents: keptSubAgents(agents, id, step.progress) }
-  return { ...services, ...ofCall, signal, assertMayAct, report, policyOf }
 }
 
 const MAX_EDIT_CHARS = 10_000
@@ -272,8 +184,6 @@ const editNote = (input: JsonObject): string =>
 
 const interrupted = (toolName: string): string =>
   `${toolName} was interrupted by a failure of this server. It may have run, completely or in part. Find out what it has done before you call it again.`
-
-const MAY_NOT_ACT = 'The call was not made, because this server lost its connection to the others. Try again.'
 
 const REREAD = 'Arguments that were JSON as a text have been read as JSON: write the values themselves.'
 

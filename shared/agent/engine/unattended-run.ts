@@ -3,14 +3,15 @@ import { AppError } from '../../kernel/errors.ts'
 import type { AgentEvent, ErrorEvent } from '../../kernel/events.ts'
 import { LastAnswer } from './last-answer.ts'
 import type { RunResources } from './resources.ts'
-import { run, type Task, taskInput } from './run.ts'
+import { run } from './run.ts'
+import { type Task, taskInput } from './run-input.ts'
 
 /** How an agent has ended: with the answer of its last turn, and the value where that must have a form, or with a failure. */
 export type AgentEnd = { answer: LastAnswer } & ({ output: unknown } | { failure: ErrorEvent })
 
 /**
  * Runs an agent in which nobody can be asked, to its end. `onEvent` is called with each event, and the run goes on when it has resolved.
- * Throws what is a bug.
+ * Throws only for a bug.
  */
 export async function runUnattended(
   task: Task,

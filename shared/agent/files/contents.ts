@@ -93,7 +93,7 @@ export class FileContents {
     for (;;) {
       const known = await this.#documents.get(tenant, { sha256 })
       const object = (known?.doc as FileContent | undefined)?.object
-      if (object !== own) await this.#objects.delete(own) // It was written, and no record came to name it.
+      if (object !== own) await this.#objects.delete(own) // It was written, but no record names it.
       if (!known || object === undefined || (await this.#isUsedBeside(use))) return
       await this.#dues.update(SYSTEM_TENANT, { key: { file_id: fileId }, where: {}, set: { object } }) // In case this breaks off.
       if (!(await this.#documents.delete(tenant, { sha256 }, known.version))) continue // A file has taken them meanwhile.

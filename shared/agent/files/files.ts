@@ -165,7 +165,7 @@ export class Files {
     }
   }
 
-  /** Deletes a file; its bytes, too, when no other file of the tenant has the same. With `isUpload` also what has arrived of one. Throws `not_found` as `get` does. */
+  /** Deletes a file; its bytes, too, when no other file of the tenant has the same. With `isUpload`, an incomplete upload as well. Throws `not_found` as `get` does. */
   async delete(tenant: TenantId, fileId: string, { isUpload = false } = {}): Promise<void> {
     const found = await this.#records.get(tenant, { file_id: fileId })
     if (!found || this.#hasExpired(found) || !(isUpload || isWhole(found))) throw unknownFile(fileId)

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { createCache } from '../../kernel/cache.ts'
 import type { ModelRequest } from './port.ts'
 
-/** OpenAI keeps so many requests of one key in a minute at the machine that has their beginning in its cache. */
+/** OpenAI keeps this many requests of one key in a minute at the machine that has their beginning in its cache. */
 const PER_MINUTE = 15
 const MOST_SHARDS = 64
 const MINUTE_MS = 60_000

@@ -14,7 +14,7 @@ export class CallWatch {
   breach: Breach | undefined
   /** A request was sent: an error from here on is the provider's or the network's, and not a bug. */
   isSent = false
-  /** Called with what the head of an answer tells of the limits of the account. */
+  /** Called with the limits of the account that the headers of an answer name. */
   onTold: ModelRequest['onTold']
   readonly #limits: ModelLimits
   readonly #caller: AbortSignal

@@ -6,12 +6,12 @@ export const FLEX = 'flex'
 
 /** What the tier takes, as a part of the price. */
 const PRICE_FACTOR = 0.5
-/** As long as a call may wait for the tier, and another one then be answered: with less time a call goes in the normal one. */
+/** The least time that a call must have to go in the flex tier: enough to wait there in vain, and then to be answered in the normal tier. */
 const LEAST_MS = 600_000
 
 type Call = Pick<ModelRequest, 'caller' | 'isUrgent'>
 
-/** Whether a call goes in the flex tier: its instance says so, and it has no haste. */
+/** Whether a call goes in the flex tier: its instance says so, and nobody waits for its answer. */
 export function wantsFlex({ caller, isUrgent }: Call, { flex }: ModelOptions): boolean {
   const { priority, deadlineMs = Number.POSITIVE_INFINITY } = caller ?? {}
   return flex === true && priority === 'batch' && !isUrgent && deadlineMs - Date.now() >= LEAST_MS

@@ -22,7 +22,7 @@ export type Health = {
 export type HealthState = 'healthy' | 'unhealthy' | 'half_open'
 
 const HALF_MS = 30_000
-/** A model fails when so many calls in a row do (D5.5), or this part of so many of late (D56). */
+/** A model fails when this many calls in a row do (D5.5), or this part of this many of late (D56). */
 const MOST_IN_ROW = 3
 const MOST_FAILED = 0.5
 const EVIDENCE = 10
@@ -109,7 +109,7 @@ export class KnownHealth implements ModelHealth {
     this.#health = withOutcomes(this.#health, outcomes, now)
   }
 
-  /** What is told to others now. */
+  /** What is sent to the other processes now. */
   takeUntold(): Outcomes {
     const told = this.#untold
     this.#untold = NO_OUTCOMES

@@ -53,7 +53,7 @@ export type ModelRequest = {
   choices?: ModelChoices | undefined
   /** Left out: nobody waits for the answer at once, and no customer is known. */
   caller?: Caller | undefined
-  /** Called with what the head of an answer tells of the limits of the account. */
+  /** Called with the limits of the account that the headers of an answer name. */
   onTold?: ((told: ToldLimits) => void) | undefined
   /** Called when the call has had its turn and its request is sent. Providers whose calls have no turns never call it. */
   onSent?: (() => void) | undefined
@@ -126,7 +126,7 @@ export type Failure = {
   retryAfterMs?: number
   /** The context window, which a `context_too_long` may name. */
   windowTokens?: number
-  /** What a refusal for the rate of requests tells of the limits of the account. */
+  /** The limits of the account that a refusal for the rate of requests names. */
   told?: ToldLimits
 }
 
@@ -159,7 +159,7 @@ export interface ModelProvider {
   readonly caps?: InstanceLimits | undefined
   /** The configured context window in tokens; `undefined`: the catalogue's counts. */
   readonly contextWindow?: number | undefined
-  /** At most so many tokens come back of a call; `undefined`: the model's own limit counts. */
+  /** At most this many tokens come back of a call; `undefined`: the model's own limit counts. */
   readonly maxOutputTokens?: number | undefined
   /** Configured prices by model, which replace every other. */
   readonly prices?: ReadonlyMap<string, ModelPrice> | undefined

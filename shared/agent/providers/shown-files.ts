@@ -12,7 +12,7 @@ type Shown = { messages: readonly Message[] } | { failure: Failure }
 
 /** The bytes of files that one request has at most: with base64 they stay below the 32 MB that providers take. */
 export const MAX_SHOWN_BYTES = 20 * 1024 * 1024
-/** Of a longer text the model reads the beginning, and the rest with tools. */
+/** The model sees the beginning of a longer text, and reads the rest with tools. */
 const MAX_TEXT_BYTES = 256 * 1024
 
 export const hasFiles = (messages: readonly Message[]): boolean =>

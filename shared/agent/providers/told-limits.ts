@@ -1,7 +1,7 @@
 /** One limit of an account as its provider tells it: what a minute allows, what is left now, and when it will be whole again. */
 export type ToldLimit = { limit: number; left: number; resetMs: number | undefined }
 
-/** What a response tells of the limits of its account; a limit that it does not tell is missing. */
+/** The limits of its account that a response names; those that it does not name are missing. */
 export type ToldLimits = { tokens?: ToldLimit | undefined; requests?: ToldLimit | undefined }
 
 type HeaderOf = (name: string) => unknown

@@ -1,6 +1,7 @@
 import type { JsonObject, RunEvent } from '../../kernel/events.ts'
+import type { StepEntry, StepState } from '../engine/call-progress.ts'
 import type { KnownSteer } from '../engine/messages/steering.ts'
-import type { EarlierProgress, RunState, StepEntry, StepState } from '../engine/run-progress.ts'
+import type { EarlierProgress, RunState } from '../engine/run-progress.ts'
 
 /** A message that was accepted. */
 export type AcceptedMessage = { run_id: string; started_at: string; message: JsonObject }

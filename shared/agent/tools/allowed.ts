@@ -6,8 +6,8 @@ import { matchesWildcard } from './wildcard.ts'
 type Allowed = readonly string[]
 
 /**
- * The tools that the rules name, and of their calls those that a rule allows. It takes away from the policy of the tools and adds nothing: a call
- * that is denied or asked for stays so.
+ * The tools that the rules name, with only those calls that a rule allows. The policy of the tools still applies: a call that it denies, or asks for,
+ * is denied or asked for.
  */
 export function allowedOnly(toolBox: ToolBox, allowed: Allowed): ToolBox {
   const rules = createPolicyRules(new Map(allowed.map((rule) => [rule, 'allow'])))

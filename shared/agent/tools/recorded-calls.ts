@@ -15,7 +15,7 @@ type Settings = {
   traceId: string
   /** What is kept of the execution: `ID` is the result of a call, `ID-begun` that it was begun. */
   kept: ReadonlyMap<string, BatchAnswer>
-  /** Of an execution that is rehearsed. */
+  /** Set for an execution that is rehearsed. */
   keeper?: CallKeeper | undefined
   /** Throws when this process may not act. */
   assertMayAct(): void

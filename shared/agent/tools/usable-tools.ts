@@ -1,7 +1,6 @@
 import type { SchemaChecker } from '../../platform/schemas/port.ts'
 import { sentenceOf } from '../../platform/schemas/problems.ts'
 import type { Tool } from './port.ts'
-import { withRest } from './rest-line.ts'
 
 export const MCP_PREFIX = 'mcp__'
 
@@ -89,3 +88,9 @@ function limitLine(names: readonly string[]): string[] {
   const are = names.length === 1 ? 'is' : 'are'
   return [`${names.slice(0, MAX_NAMES).join(', ')}${rest} ${are} left out: at most ${MAX_TOOLS} tools are offered`]
 }
+
+const MAX_NAMED = 10
+
+/** The first lines, and in place of the others one that tells how many they are: strangers decide how many there would be. */
+export const withRest = (lines: readonly string[], restLine: (count: number) => string): string[] =>
+  lines.length <= MAX_NAMED ? [...lines] : [...lines.slice(0, MAX_NAMED), restLine(lines.length - MAX_NAMED)]

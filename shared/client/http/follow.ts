@@ -12,7 +12,7 @@ export type FollowedEvent = { id: EventId; event: string; data: unknown }
 export type Followed = {
   /** Opens the stream behind an event, in as many attempts as that takes. */
   open(after: EventId | undefined): Promise<OpenStream>
-  /** Whether an `error` is the end of what the stream tells of, and not of this connection. Default: never. */
+  /** Whether an `error` ends the run or plan that is followed, and not only this connection. Default: never. */
   isEnd?: IsEnd
   /**
    * Given where the ids are no numbers that rise: a connection without one says nothing of what came before it, so from the second one on
@@ -34,7 +34,7 @@ type Found = { isKnown: boolean; before: string | undefined }
 export const LAST: readonly string[] = ['done', 'error', 'plan_queued', 'result', 'plan_ended']
 
 /**
- * A run or a plan is given up after so many connections in a row without an event. With our pauses that takes about 25 minutes, and permission
+ * A run or a plan is given up after this many connections in a row without an event. With our pauses that takes about 25 minutes, and permission
  * requests wait for less. Of a tenant nothing may happen for days.
  */
 const MOST_SILENT = 400

@@ -34,7 +34,7 @@ export function openStream(response: Response, abort: AbortController, stallMs: 
 /** One event of an event stream. `id` is the newest that the stream has named. */
 export type SseEvent = { id: string; event: string; data: string }
 
-/** An event above this many characters is refused. The server's are far smaller. */
+/** An event above this many characters is refused. The server sends far smaller ones. */
 const MAX_EVENT_CHARS = 32 * 1024 * 1024
 
 /** The name of a field, and its value without the blank in front. */

@@ -38,7 +38,7 @@ export type Call = CallOptions & {
   body?: unknown
   idempotencyKey?: string | undefined
   lastEventId?: string | number | undefined
-  /** It means the same twice, so that it is repeated without a key. */
+  /** It may be repeated without a key, because carrying it out twice changes nothing more. */
   isSafe?: boolean
   /** A field that every answer of an agent-engine has here: one without it comes from something else. */
   has?: string
@@ -151,7 +151,7 @@ export class Transport {
 }
 
 /**
- * Endless where the request must not be sent again. 429 refuses before anything is done. After any other failure the server may have
+ * Returns `Infinity` for a request that must not be sent again. 429 refuses before anything is done. After any other failure the server may have
  * done what it was asked for, so only requests that mean the same twice are repeated.
  */
 function pauseBeforeRepeat(cause: unknown, { method, isSafe, idempotencyKey }: Sent, failures: number): number {

@@ -1,7 +1,7 @@
 import { AppError } from '../../kernel/errors.ts'
 import type { Bus } from './bus.ts'
 
-/** The way between processes and what they share. */
+/** How a process reaches what all processes share, as it reaches Redis over a connection. */
 export type Wire = {
   /**
    * Does `act`, which reads or changes what the processes share in one step, and resolves with its result. Rejects with what `act` throws.

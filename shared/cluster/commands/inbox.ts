@@ -41,7 +41,7 @@ export interface Inbox {
   startRun(tenant: TenantId, runId: string, request: RunRequest): MayWait<void>
   sendMessage(tenant: TenantId, runId: string, message: MessageRequest & { sessionId: string }): MayWait<void>
   estimateRun(tenant: TenantId, request: RunRequest): Promise<ApiType<'Estimate'>>
-  /** A gateway has sent the run's id to the client, or a client follows the run. Of one in the background that is stored when it resolves. */
+  /** A gateway has sent the run's id to the client, or a client follows the run. For a run in the background, this fact is stored when it resolves. */
   acceptRun(tenant: TenantId, runId: string): MayWait<void>
   /** Lists the folder of a session, or of the run with this id that has one of its own. Throws `not_found` where there is none, and `unavailable` where it is not here yet. */
   listFiles(tenant: TenantId, scopeId: string, page: FolderPage): Promise<FolderFiles>

@@ -56,7 +56,7 @@ export type RunSearch = {
   until?: string
   /** The least US dollars. */
   min_cost?: number
-  /** Of runs that have ended: the least and the longest time from start to end. */
+  /** For runs that have ended: the shortest and the longest time from start to end. */
   min_ms?: number
   max_ms?: number
   /** A text in one of the names, whatever its case. */

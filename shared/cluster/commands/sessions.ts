@@ -12,7 +12,7 @@ export type ListedMessage = {
   id?: string
   /**
    * The ids of the messages before it, of messages or of runs: it follows the last one that the session has. An empty list begins a branch.
-   * Where it is left out, a message with the id of an earlier one stands beside that.
+   * If it is left out, a message with the id of an earlier one becomes another version of that one.
    */
   path?: readonly string[]
   /** The texts of the user's messages at the end of `path`, by their ids: a message that has failed and its edited one may have the same id. */

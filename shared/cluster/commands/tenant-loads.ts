@@ -25,7 +25,7 @@ export function countLoads(
   return firstOf(loads, range)
 }
 
-/** Adds up what several processes hold. Each has answered for the same range. */
+/** Adds up what several processes hold. All answers are for the same range. */
 export function mergeLoads(answers: readonly (readonly TenantLoad[])[], range: TenantRange): TenantLoad[] {
   const loads = new Map<TenantId, TenantLoad>()
   for (const { tenant, live_runs, waiting_runs, sessions } of answers.flat()) {

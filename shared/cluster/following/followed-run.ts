@@ -29,7 +29,7 @@ export type Following = {
   followElsewhere(broken: BrokenOff): Promise<Elsewhere>
   /** Number of the last frame that the reader has. Left out: the one that a stream names when it breaks off. */
   after?: number
-  /** Asked each time that nothing has come for so long: the last frames of a run that has ended without sending them. With it the pieces of a large frame are joined. */
+  /** Asked each time that nothing has come for this long: the last frames of a run that has ended without sending them. With it the pieces of a large frame are joined. */
   silence?: { ms: number; findEnd(after: number): Promise<{ end: Frames | undefined } | undefined> }
   /** By default the reader gets every frame. */
   read?(frames: Frames, after: number): Read

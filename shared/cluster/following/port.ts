@@ -71,7 +71,7 @@ export type RunHabits = {
   /** How long a stream that broke off may take to go on elsewhere, and how often that is tried. */
   movesWithinMs: number
   retryMs: number
-  /** How long a run is tried to be cancelled whose process does not answer, because another one may go on with it; once if left out (D37.3). */
+  /** How long a cancel is tried again while the process of the run does not answer, because another one may go on with the run. Left out: it is tried once (D37.3). */
   cancelsWithinMs?: number
   /** Ends all looks. */
   stopped?: AbortSignal | undefined

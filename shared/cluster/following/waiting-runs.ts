@@ -35,7 +35,7 @@ const LOOK_EVERY_MS = 500
 const MAX_MISSES = 4
 /** The latest starts are remembered, for a reader whose look-up was under way when the start notice came. */
 const MAX_STARTS = 1_000
-/** Whoever expects a run follows it at once. Later it is looked up, as it may have ended. */
+/** A run that is expected is followed at once. Later it is looked up, because it may have ended. */
 const EXPECTED_MS = 1_000
 
 /**
@@ -115,7 +115,7 @@ export class WaitingRuns {
     await within(withinMs, promise)
   }
 
-  /** A stream that was opened otherwise meanwhile, or was left, leaves the frames at once. */
+  /** Lets the stream take the frames that are expected for it. If it was opened in another way meanwhile, or its reader has left, the frames are left at once. */
   #awaitExpected(waiting: WaitingRun, stream: FollowedRun): void {
     const { runId } = waiting.run
     const expected = this.#expected.get(runId)

@@ -56,7 +56,7 @@ export function renderReaderFailure(lastSeq: number, code: ReaderFailure, facts?
   return renderFrame(lastSeq, readerFailure(code, facts))
 }
 
-/** The same as the last value of a stream. */
+/** The failure as the last value of a stream. */
 export const failureFrame = (lastSeq: number, failure: ReaderFailure, facts?: FailureFacts): Frames => ({
   text: renderReaderFailure(lastSeq, failure, facts),
   lastSeq,

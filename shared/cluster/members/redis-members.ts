@@ -116,7 +116,7 @@ function createHearing(link: Link) {
 
 /** Short, because the renewal comes after it, and counts from before it. */
 const NODE_MS = 500
-/** Streams end when Redis has been away for as long. */
+/** Streams end when Redis has been away for the same time. */
 const NODE_AWAY_MS = 10_000
 
 const recordOf = (epoch: number, fields: MemberFields): string => `${epoch} ${packFields(fields)}`

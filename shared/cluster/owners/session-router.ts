@@ -8,7 +8,7 @@ import { type Claim, isSameClaim, type Owners, RESERVED_SECS, type SessionKey } 
 export type SessionRouterDeps = {
   workers: Pick<Workers, 'isAlive' | 'ownerOf'>
   owners: Owners
-  /** Asks Redis whether this epoch is a member. One that is not never becomes one again. */
+  /** Asks Redis whether this epoch is a member. An epoch that is no member never becomes one again. */
   isMember(epoch: number): Promise<boolean>
   /** `false` while the workers write their claims again after Redis lost its keys: a missing claim then proves nothing. */
   isRebuilt(): Promise<boolean>
@@ -140,7 +140,7 @@ export class SessionRouter {
     if (!(await isRebuilt())) throw rebuilding()
     const claim = { epoch, token: newToken() }
     const holder = await owners.claim(session, claim, RESERVED_SECS).catch((cause: unknown) => {
-      void this.#release(session, claim) // It may hold all the same.
+      void this.#release(session, claim) // It may hold anyway.
       throw cause
     })
     if (isSameClaim(holder, claim)) return claim

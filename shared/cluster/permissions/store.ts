@@ -66,7 +66,7 @@ export interface PermissionStore {
   decide(request: PermissionKey, decision: PermissionDecision): Promise<Decided>
   /** Returns a request that is pending and not expired. */
   find(request: SoughtPermission): Promise<PermissionSummary | undefined>
-  /** Resolves when the request is decided. Whoever aborts `signal` does not wait any more. */
+  /** Resolves when the request is decided. Rejects when `signal` is aborted. */
   decision(request: PermissionKey, signal?: AbortSignal): Promise<PermissionDecision>
   /**
    * Lists the tenant's requests of a kind that are pending and not expired, oldest first. With `isLive`, only requests of runs for which it

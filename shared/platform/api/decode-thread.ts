@@ -71,7 +71,7 @@ export class DecodeThread {
       this.#worker = undefined
       this.#settle((job) => job.reject(toAppError(cause)))
     })
-    worker.unref() // Last: a listener of 'message' takes a reference.
+    worker.unref() // As the last step, because adding a listener of 'message' refs the worker again.
     return worker
   }
 

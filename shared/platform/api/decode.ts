@@ -11,7 +11,7 @@ import { compileCheck, type Fields, type Refusal, type SchemaCheck, type Shape }
 /** `ignored` holds the pointers of fields that nothing reads, also those of a body that is refused. */
 export type Decoded = ({ value: JsonObject } | { refusal: Refusal }) & { ignored?: readonly string[] }
 
-/** A body whose bytes are lines of JSON: they are its `items`, of which as many are read, beside its other fields. */
+/** For a body of JSON lines: they become its `items`, of which at most `most` are read. `fields` are its other fields. */
 export type Lines = { fields: JsonObject; most: number }
 
 /** Decodes the bytes of a body into the known fields of its schema, or says what is wrong with them. */

@@ -1,6 +1,6 @@
 import type { TenantId } from '../../kernel/tenant.ts'
 
-/** Above this number, the places of tenants of which nothing waits are given out anew. */
+/** Above this number, the places of tenants that have no waiting job are given to others. */
 const MAX_PLACES = 1_000
 
 /** A job of a tenant. `addedAt` is in milliseconds since 1970. */

@@ -11,7 +11,7 @@ export class TenantShares {
   readonly #limits: ShareLimits
   readonly #used = new Map<TenantId, number>()
   #total = 0
-  /** The same without what tenants use above their own limits. */
+  /** The total, without the amounts that tenants use above their own limits. */
   #withinShares = 0
 
   constructor(limits: ShareLimits) {

@@ -2,8 +2,7 @@ import { createReadStream } from 'node:fs'
 import { access, link, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { newToken } from '../../kernel/ids.ts'
-import { orAway } from './away.ts'
-import type { ListedObject, ObjectContent, Objects, WriteCondition } from './port.ts'
+import { type ListedObject, type ObjectContent, type Objects, orAway, type WriteCondition } from './port.ts'
 
 /** Opens objects in a folder of this process alone. An object is a file, whose name is its key; it never changes, so a tag is no condition. */
 export async function openDisk(dir: string): Promise<Objects> {

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream'
+import { AppError } from '../../kernel/errors.ts'
 
 /** The bytes of an object. They are sent again after a failure, so `open` may be called several times. */
 export type ObjectContent = {
@@ -32,11 +33,24 @@ export interface Objects {
   has(key: string): Promise<boolean>
   /** The body, or the part of it, is to be read, or the store waits for that. */
   find(key: string, range?: ByteRange): Promise<FoundObject | undefined>
-  /** Returns the new tag; `undefined` when the condition does not hold. A repeated write that was carried out before may say so, too. */
+  /** Returns the new tag; `undefined` when the condition does not hold. A write that is repeated after a failure may return it as well, because the first attempt was carried out. */
   write(key: string, content: ObjectContent, when?: WriteCondition): Promise<string | undefined>
   /** Does nothing when there is none. */
   delete(key: string): Promise<void>
   /** The objects whose keys begin with `prefix`, in the order of their keys. */
   list(prefix: string): AsyncIterable<ListedObject>
   close(): Promise<void>
+}
+
+/** The error of a store that does not answer, or refuses. */
+export const away = (cause: unknown): AppError =>
+  new AppError('unavailable', 'the files cannot be reached at the moment; try again', { retryAfterSecs: 2, cause })
+
+/** Throws `unavailable` for each failure of `attempt`. */
+export async function orAway<T>(attempt: () => Promise<T>): Promise<T> {
+  try {
+    return await attempt()
+  } catch (cause) {
+    throw away(cause)
+  }
 }

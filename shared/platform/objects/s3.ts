@@ -2,9 +2,16 @@ import { AwsV4Signer } from 'aws4fetch'
 import { retryUntil } from '../../kernel/async/retry.ts'
 import { AppError } from '../../kernel/errors.ts'
 import type { Egress, EgressRequest, EgressResponse } from '../net/port.ts'
-import { away } from './away.ts'
 import { readAll, sha256Of } from './content.ts'
-import type { ByteRange, FoundObject, ListedObject, ObjectContent, Objects, WriteCondition } from './port.ts'
+import {
+  away,
+  type ByteRange,
+  type FoundObject,
+  type ListedObject,
+  type ObjectContent,
+  type Objects,
+  type WriteCondition,
+} from './port.ts'
 
 /** A bucket of S3, or of a server that speaks its protocol. */
 export type S3Place = {

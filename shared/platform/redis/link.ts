@@ -30,7 +30,7 @@ export interface RedisLink extends Subscriptions {
 }
 
 const COMMAND_MS = 1_000
-/** Ends what waits for a connection that hangs. It comes too early when this process could not run for so long. */
+/** Ends what waits for a connection that hangs. It comes too early when this process could not run for this long. */
 const HANGING_MS = 3_000
 /** For the first connection, which reads from a Redis Cluster which node has which slot. */
 const OPEN_MS = 5_000

@@ -51,6 +51,6 @@ export class Listener {
     await sleep(PAUSE_MS, undefined, { ref: false })
     if (this.#isClosed) return
     this.#client = this.#next()
-    await this.#client.connect().catch(() => {}) // It has ended then, and is replaced in its turn.
+    await this.#client.connect().catch(() => {}) // A connection that fails ends, and its end replaces it.
   }
 }

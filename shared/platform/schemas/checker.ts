@@ -52,8 +52,8 @@ export function createSchemaCheckers(given: Partial<Limits> = {}): SchemaChecker
 }
 
 /**
- * Characters of the values that a process remembers as valid, with their schemas' ids. Values come again: the output of a flow is checked where it is made and where
- * it is returned, and many a flow has few outputs.
+ * Characters of the values that a process remembers as valid, with their schemas' ids. Many values are checked more than once: the output of a flow is checked where it is made and
+ * where it is returned, and some flows have few different outputs.
  */
 const VALID_CHARS = 4 * MIB
 const SHORT_CHARS = 2 * 1_024

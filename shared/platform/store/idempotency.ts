@@ -60,7 +60,7 @@ export function createIdempotency(store: Store): JoinableKeys {
   }
 }
 
-/** Of the one that frees a key and the one that joins its execution one is first. */
+/** One request may free a key while another one joins its execution: whichever is first wins, and the other one sees it. */
 const releaseOrJoin = (keys: Collection): Pick<JoinableKeys, 'release' | 'join'> => ({
   async release(tenant, { operation, key, id }) {
     for (let tries = 0; tries < MAX_TRIES; tries++) {

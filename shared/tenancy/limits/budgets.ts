@@ -86,7 +86,7 @@ export class Budgets {
     return undefined
   }
 
-  /** Where the budgets stand that a call of this payer counts against, the tenant's first. Empty when there are none, and without a promise where that is known. */
+  /** The standings of the budgets that a call of this payer counts against, the tenant's first. Empty when there are none, and returned without a promise if that is known. */
   standings(payer: Payer): Standing[] | Promise<Standing[] | BudgetRefusal> {
     const limits = this.#deps.limits.of(payer.tenant)
     if (limits instanceof Promise) return this.#standings(payer, limits)

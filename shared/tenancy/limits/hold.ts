@@ -14,7 +14,7 @@ import {
   type Spent,
 } from './port.ts'
 
-/** What is held beyond the calls at work, in calls: the next ones begin without a request to the holds. Of a busy budget, the calls of so long. */
+/** How much is held beyond the calls at work, in calls, so that the next ones begin without a request to the holds. For a busy budget: the calls of this many milliseconds. */
 const RESERVED_CALLS = 8
 const RESERVED_SECS = 3
 
@@ -30,8 +30,9 @@ export class Hold {
   #spent = NOTHING_SPENT
   #told = { spent: NOTHING_SPENT, at: 0 }
   #isUsed = true
-  /** Calls that have begun since it was looked at, and in the second before, of which half counts on. */
+  /** The calls that have begun since the last look. */
   #begun = 0
+  /** How many begin between two looks; it falls by half at each look at most. */
   #perSec = 0
 
   constructor(standing: Standing) {

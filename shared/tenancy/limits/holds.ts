@@ -10,7 +10,7 @@ function decideHolds(requests: readonly HoldRequest[]): HoldAnswer[] {
       known.tokens + tokens <= limit.tokens && known.costUsd + costUsd <= limit.costUsd
     if (known.tokens >= limit.tokens || known.costUsd >= limit.costUsd) return 'none'
     if (fits(reserve) && reserve.calls <= limit.calls) return 'reserve'
-    const isAlone = atWork.tokens === 0 // Each call has tokens, not each has a price.
+    const isAlone = atWork.tokens === 0 // By tokens, since every call has some, but not every call has a price.
     if (!isAlone && !fits(next)) return 'lacking'
     return next.calls <= limit.calls ? 'next' : 'busy'
   }

@@ -113,7 +113,7 @@ export class MemoryRunPlaces implements RunPlaces {
   }
 }
 
-/** Of no customer: places that nobody counts. */
+/** The places of a customer. Without a customer they are counted nowhere. */
 function placesOf(tenant: Tenant, customer: string | undefined): Places {
   const places = (customer !== undefined && tenant.placesOf.get(customer)) || new Map<string, number>()
   if (customer !== undefined) tenant.placesOf.set(customer, places)

@@ -1,20 +1,18 @@
-import { CallCount, tokensIn } from '../../agent/engine/call-count.ts'
+import { type CallCount, tokensIn } from '../../agent/engine/call-count.ts'
 import type { Models, Route } from '../../agent/engine/resources.ts'
 import { estimateUsage } from '../../agent/engine/usage.ts'
 import { ABANDONED } from '../../agent/providers/failures/hedge.ts'
-import type { ModelPart, ModelProvider, ModelRequest, ModelRoute, PriceOf, Usage } from '../../agent/providers/port.ts'
-import { type Batched, eachOf } from '../../kernel/async/batch.ts'
+import type { ModelProvider, ModelRequest, ModelRoute, PriceOf, Usage } from '../../agent/providers/port.ts'
 import { createCache } from '../../kernel/cache.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { GateCall } from '../room/door.ts'
 import type { ModelGate } from '../room/gate.ts'
-import type { Turn, TurnRefusal } from '../room/port.ts'
 import { capsOf, FREE_TURN, instanceScope, serverScope } from '../room/rooms.ts'
-import type { BudgetRefusal } from './budgets.ts'
 import { leastOf, mostOf, USUAL_OUTPUT } from './estimate.ts'
+import { MeteredAnswer } from './metered-answer.ts'
 import type { Payer } from './periods.ts'
 import { NOTHING_SPENT, type Spent } from './port.ts'
-import type { Reservation, Reservations } from './reservations.ts'
+import type { Reservations } from './reservations.ts'
 
 /** Counts what a tenant's model calls cost, and refuses each call that its budget does not allow. */
 export interface Meter {
@@ -83,7 +81,7 @@ function meterProvider(plain: ModelProvider, account: Account): ModelProvider {
   const target = { scope: scopeOf(tenant, plain), caps: capsOf(plain.caps) }
   const enter = createEntrance(plain, target, account)
   return {
-    ...plain, // What it tells of its models as well.
+    ...plain, // With what it says of its models.
     stateOf: gate.stateOf && plain.type !== 'demo' ? (model) => gate.stateOf?.({ ...target, model }) : undefined,
     get contextWindow() {
       return plain.contextWindow
@@ -154,115 +152,6 @@ function createEntrance(plain: ModelProvider, target: Pick<GateCall, 'scope' | '
   }
 }
 
-type Metered = {
-  reserve(): ReturnType<Reservations['reserve']>
-  enter(): Turn | Promise<Turn | TurnRefusal> | TurnRefusal
-  isAborted(): boolean
-  open(onTold: Turn['tell']): AsyncIterator<Parts>
-  spentBy(count: CallCount): Spent
-  /** The tokens that the provider counts against its limits; Anthropic counts none that it reads from its cache. */
-  countedBy(count: CallCount): number | undefined
-}
-
-type Parts = Batched<ModelPart>
-
-const OVER: IteratorResult<Parts> = { done: true, value: undefined }
-
-/** Not a generator, because that would add several promises to every delta. */
-class MeteredAnswer implements AsyncIterableIterator<Parts> {
-  readonly #call: Metered
-  #parts: AsyncIterator<Parts> | undefined
-  #reservation: Reservation | undefined
-  #turn: Turn | undefined
-  readonly #counted = new CallCount()
-  #isOver = false
-
-  constructor(call: Metered) {
-    this.#call = call
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this
-  }
-
-  next(): Promise<IteratorResult<Parts>> {
-    if (this.#parts) return this.#parts.next().then(this.#count, this.#fail)
-    return this.#isOver ? Promise.resolve(OVER) : this.#start()
-  }
-
-  async return(): Promise<IteratorResult<Parts>> {
-    this.#end()
-    await this.#parts?.return?.()
-    return OVER
-  }
-
-  /** The money first: what waits for it must not hold the provider's room, which other tenants share. */
-  async #start(): Promise<IteratorResult<Parts>> {
-    const reserving = this.#call.reserve()
-    const reserved = reserving instanceof Promise ? await reserving : reserving
-    if ('code' in reserved) return this.#refuse(failureOf(reserved))
-    const entered = this.#isOver ? FREE_TURN : this.#call.enter()
-    const turn = entered instanceof Promise ? await entered : entered
-    if ('retryAfterMs' in turn) {
-      reserved.settle(NOTHING_SPENT)
-      return this.#refuse(noTurn(turn))
-    }
-    if (this.#isOver || this.#call.isAborted()) {
-      turn.end(undefined)
-      reserved.settle(NOTHING_SPENT) // The reader has left meanwhile.
-      this.#isOver = true
-      return OVER
-    }
-    this.#turn = turn
-    this.#reservation = reserved
-    this.#parts = this.#call.open((told) => turn.tell(told))
-    return this.#parts.next().then(this.#count, this.#fail)
-  }
-
-  #refuse(failure: ModelPart): IteratorResult<Parts> {
-    this.#isOver = true
-    return { done: false, value: failure }
-  }
-
-  readonly #count = (result: IteratorResult<Parts>): IteratorResult<Parts> => {
-    if (result.done) this.#end()
-    else for (const part of eachOf(result.value)) this.#note(part)
-    return result
-  }
-
-  #note(part: ModelPart): void {
-    this.#counted.note(part)
-    if (part.type === 'failure' && part.failure.code === 'provider_rate_limited')
-      this.#turn?.refused(part.failure.retryAfterMs, part.failure.told)
-    if (part.type === 'finish' || part.type === 'failure') this.#end()
-  }
-
-  readonly #fail = (cause: unknown): never => {
-    this.#end()
-    throw cause
-  }
-
-  #end(): void {
-    if (!this.#isOver) {
-      this.#reservation?.settle(this.#call.spentBy(this.#counted))
-      this.#turn?.end(this.#call.countedBy(this.#counted))
-    }
-    this.#isOver = true
-  }
-}
-
 /** The account of an instance is its tenant's, and that of the server's own models everybody's. */
 const scopeOf = (tenant: TenantId, { instance, type }: ModelProvider): string =>
   instance === undefined ? serverScope(type) : instanceScope(tenant, instance)
-
-function noTurn({ retryAfterMs }: TurnRefusal): ModelPart {
-  const message = 'the provider has no room for this call: its limits of requests or tokens are used by others'
-  const fields = { code: 'provider_rate_limited', reason: 'no_turn', isRetryable: false, isFailover: true } as const
-  return { type: 'failure', failure: { ...fields, message, retryAfterMs } }
-}
-
-function failureOf({ code, message, reason, retryAfterSecs }: BudgetRefusal): ModelPart {
-  const isRetryable = code === 'storage_unavailable' || reason === 'budget_reserved'
-  const begins = !isRetryable && { retryAfterMs: 1_000 * retryAfterSecs }
-  return { type: 'failure', failure: { code, message, reason, isRetryable, isFailover: false, ...begins } }
-}

@@ -2,7 +2,7 @@ import type { TenantId } from '../../kernel/tenant.ts'
 import { limitsOfCustomer, type TenantLimits } from '../tenant-config/config.ts'
 import { type Held, isDay, type Spent } from './port.ts'
 
-/** Who pays for a model call: a tenant, and the budgets of its customer where that has some. */
+/** The tenant that pays for a model call, and its customer, which may have budgets of its own. */
 export type Payer = { tenant: TenantId; customer?: string | undefined }
 
 /**
@@ -49,7 +49,7 @@ export function endOf(name: string): Date {
   return new Date(isDay(name) ? Date.UTC(year, month - 1, day + 1) : Date.UTC(year, month))
 }
 
-/** Part of a budget that is used up in its `period`. `name` tells it from the others there; a budget of another size has others. */
+/** Part of a budget that is used up in its `period`. `name` is unique within the period; when the budget changes its size, the names change. */
 export type Threshold = {
   payer: Payer
   period: string

@@ -52,7 +52,7 @@ export type StartLine = {
   /** The places that are taken: of the tenant, and of the customers that were asked for. */
   atWork: number
   atWorkOf: ReadonlyMap<string, number>
-  /** The turns that each customer has had since it began to wait, divided by its weight, and lifted to the least of those that waited then. */
+  /** By customer: the turns that it has had since it began to wait, divided by its weight. One that begins to wait starts with the least number of those that wait already. */
   turnsOf: ReadonlyMap<string, number>
   /** When the last start that is not interactive had its turn; 0 for none. */
   lowerAt: number
@@ -86,11 +86,11 @@ export interface RunPlaces {
   isWaiting(tenant: TenantId, runId: string): Promise<boolean>
 }
 
-/** How long runs take of late, when one more has taken so long. */
+/** The usual time of recent runs, after one more has taken `ranMs`. */
 export const usualMs = (before: number | undefined, ranMs: number): number =>
   Math.round(before ? 0.8 * before + 0.2 * ranMs : ranMs)
 
-/** A process that has not looked at the line for so long has no start in it. */
+/** A process that has not looked at the line for this long has no start in it. */
 export const LOOKED_MS = 5_000
 
 /** How long a place is held: longer than a flow may wait for an executor. */
@@ -108,9 +108,9 @@ export const isDay = (name: string): boolean => DAY.test(name)
 
 /** A part of one budget that a process asks to hold back for its model calls at work. */
 export type HoldRequest = {
-  /** Of the budget, among those of the tenant: `2026-11-22`, or `2026-11 c-42` for the month of a customer. */
+  /** The name of the budget among those of the tenant: `2026-11-22`, or `2026-11 c-42` for the month of a customer. */
   name: string
-  /** Of the hold, among those of all processes. */
+  /** The name of the hold among those of all processes. */
   id: string
   /** What the holder has spent by now, and what it had spent when the store last answered. */
   own: { now: Spent; told: Spent }

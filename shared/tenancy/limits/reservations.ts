@@ -24,7 +24,7 @@ const WAIT_MS = 60_000
 const WAIT_FOR_PLACE_MS = 600_000
 /** Calls of other processes end without a notice. */
 const LOOK_EVERY_MS = 500
-/** A hold that nobody uses is given back, and what was spent is told, at most so much later. */
+/** A hold that nobody uses is given back, and what was spent is reported, at most this much later. */
 const TIDY_EVERY_MS = 1_000
 
 /**
@@ -191,7 +191,7 @@ class TenantHolds {
     due.forEach((hold, i) => hold.take(answers[i]))
   }
 
-  /** Without an answer what is known of the periods decides. */
+  /** Without an answer it decides by what this process knows of the periods. */
   async #ask(requests: readonly HoldRequest[]): Promise<HoldAnswer[]> {
     try {
       return await this.#deps.holds.ask(this.#tenant, requests)

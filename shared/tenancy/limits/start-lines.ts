@@ -56,7 +56,7 @@ type Line = {
   /** The customers whose starts wait, as seen last. */
   customers: ReadonlySet<string>
   wake: PromiseWithResolvers<void>
-  /** Of all processes. */
+  /** The number of starts that wait, in all processes. */
   length: number
 }
 
@@ -195,7 +195,7 @@ class Waiting implements StartWait {
     this.#onGone = onGone
     const leftMs = Math.max(0, start.waitMs - (start.waitedMs ?? 0))
     this.#timer = setTimeout(() => this.#end('late'), leftMs).unref()
-    this.#stands.promise.catch(() => {}) // Only a start that does not wait for its turn asks.
+    this.#stands.promise.catch(() => {}) // Nobody may be waiting for it: only a start without a wait is.
   }
 
   get turn(): Promise<'placed' | 'late'> {

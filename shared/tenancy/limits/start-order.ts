@@ -70,7 +70,7 @@ export function standings(order: readonly WaitingStart[], line: StartLine, limit
   })
 }
 
-/** How long it takes until so many runs have ended one after the other; `undefined` if it is not known how long one takes. */
+/** How long it takes until this many runs have ended one after the other; `undefined` if it is not known how long one takes. */
 const msFor = (runs: number, runMs: number): number | undefined => (runMs > 0 ? Math.ceil(runs * runMs) : undefined)
 
 class Free {

@@ -27,8 +27,8 @@ const BUSY_RETRY_SECS = 10
 /**
  * Admits uploads as long as their number and their bytes are within the limits (D9.3). Others wait in line. A tenant may take all places,
  * but what it holds above its share does not count for a tenant below its share: so no tenant waits for the hanging uploads of another one, and all
- * together hold at most 2 - share times the limits. Those of a tenant that has its share wait behind the others. Nobody else overtakes, so a large
- * upload is not passed for ever by small ones.
+ * together hold at most 2 - share times the limits. Those of a tenant that has its share wait behind the others. Otherwise the order is kept, so
+ * that small uploads do not overtake a large one again and again.
  */
 export class UploadLine {
   readonly #limits: UploadLineLimits
@@ -81,7 +81,7 @@ export class UploadLine {
     this.#waiting = this.#waiting.filter((other) => other !== waiter)
   }
 
-  /** The first one of a tenant that has not its share yet; when all have it, the first one. */
+  /** The first upload of a tenant that has less than its share; if there is none, the first upload of all. */
   #first(): Waiter | undefined {
     return this.#waiting.find((waiter) => !this.#hasShare(waiter)) ?? this.#waiting[0]
   }

@@ -3,7 +3,7 @@ import type { Amount, Caps, RoomAnswer, RoomRequest } from './port.ts'
 
 /** Calls that a process is given room for at once where there is enough. */
 const AHEAD = 16
-/** An open room is looked at again after so many calls: another process may have learned a limit. */
+/** An open room is looked at again after this many calls: another process may have learned a limit. */
 const LOOK_AFTER = 10
 /** What was given for later calls is of no use any more after this time. */
 const LEASE_MS = 60_000
@@ -12,7 +12,7 @@ const RENEW_MS = 10_000
 /** A refusal that names no time. It doubles with each that follows. */
 export const BACKOFF_MS = 1_000
 const MAX_CLOSED_MS = 60_000
-/** Of a provider that has not answered yet no limit is known: so many calls are sent to it in each step. */
+/** Before a provider has answered, none of its limits is known: this many calls are sent to it in each step. */
 const FIRST_CALLS = 16
 const FIRST_STEP_MS = 250
 
@@ -82,7 +82,7 @@ export class Allowance {
     return Math.max(1, Math.ceil(tokens * this.#ratio))
   }
 
-  /** Whether a call of so many tokens may be sent with what is held. */
+  /** Whether a call of this many tokens may be sent with what is held. */
   allows(tokens: number, now: number): boolean {
     if (this.#limit === undefined || this.isClosed(now) || this.#firstWaitMs(now) > 0) return false
     if (this.#hasPlaces && !this.hasFreePlace) return false
@@ -98,7 +98,7 @@ export class Allowance {
     return this.#refusedMs === undefined ? Math.max(this.#closedUntil - now, this.#firstWaitMs(now)) : 0
   }
 
-  /** What a call of so many tokens lacks, and what those behind it would use. */
+  /** What a call of this many tokens lacks, and what those behind it would use. */
   lack(tokens: number): Pick<RoomRequest, 'next' | 'want'> {
     const [leased = 0, requests = 0] = performance.now() < this.#leaseUntil ? this.#lease : []
     const next: Amount = [Math.max(0, Math.ceil(tokens - leased)), Math.max(1, Math.ceil(1 - requests))]

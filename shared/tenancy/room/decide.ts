@@ -3,7 +3,7 @@ import type { Amount, RoomAnswer, RoomRequest } from './port.ts'
 
 /** One limit of a model: tokens, or requests. */
 type Pool = {
-  /** What a minute allows as the provider tells it, or as its refusals let guess (`guessedAt`). 0: unknown. */
+  /** How much a minute allows: named by the provider, or guessed from its refusals (`guessedAt`). 0: unknown. */
   limit: number
   guessedAt: number
   /** The limit that counted last, with what the tenant has configured. 0: none. */
@@ -36,18 +36,18 @@ export type Room = {
 }
 
 const MINUTE_MS = 60_000
-/** Paced calls may be behind by so much of a minute's limit at once. */
+/** Paced calls may be behind by this much of a minute's limit at once. */
 const BURST = 1 / 12
-/** The part of a minute that is kept for interactive calls, and becomes less in its last seconds where the room is whole again at its end. */
+/** The part of a minute's limit that is kept for interactive calls. It shrinks in the last seconds of a minute at whose end the whole limit is available again. */
 const KEPT = 0.03
 /** How long the kept part shrinks at the end of a minute, after which the room is whole again. */
 const SHRINKS_MS = 10_000
 /** Calls larger than this part of a limit are sent for the provider to judge. */
 const MOST = 0.9
-/** A process that did not ask for so long waits for nothing, and after the longer time has nothing at work. */
+/** A process that did not ask for this long waits for nothing, and after the longer time has nothing at work. */
 const WAITS_MS = 3_000
 const HOLD_MS = 30_000
-/** A limit guessed from a refusal, of at least so many calls, grows by a tenth each minute, and is forgotten after ten. */
+/** A limit guessed from a refusal, of at least this many calls, grows by a tenth each minute, and is forgotten after ten. */
 const GROWTH = 1.1
 const GUESS_MS = 600_000
 const EVIDENCE = 100
@@ -181,7 +181,7 @@ function refuse(room: Room, until: number, now: number): void {
   Object.assign(tokens, { limit, guessedAt: now, counted: limit, room: 0, pace: 0, wholeAt: 0 })
 }
 
-/** Who begins to wait is lifted to the one of those that wait who was served least. */
+/** Notes a process. One that begins to wait starts with what the least served of the waiting processes has had. */
 function noteMember(room: Room, { process, atWork, waiting, weight }: RoomRequest, now: number) {
   for (const [id, each] of Object.entries(room.members)) if (now - each.seen > HOLD_MS) delete room.members[id]
   const before = room.members[process]
@@ -209,7 +209,7 @@ function retryIn(room: Room, request: RoomRequest, { member, waiting, places, no
   return Math.max(...waits, isAhead ? LOOK_MS : 0)
 }
 
-/** Of all processes that wait. */
+/** The weights of all processes that wait, added up. */
 const weightOf = ({ weight: own }: Member, waiting: readonly Member[]): number =>
   waiting.reduce((sum, { weight }) => sum + weight, Math.max(own, 1))
 

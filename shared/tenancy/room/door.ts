@@ -100,7 +100,7 @@ export class Door implements ModelState {
     return this.#wait({ tenant, caller, tokens, raw, since: now, until: now + waitMs }, signal)
   }
 
-  /** Tells the rooms what they are to know of. Returns whether the door is of no use any more. */
+  /** Reports to the rooms what they do not know yet. Returns whether the door can be removed. */
   tidy(now: number): boolean {
     if (this.health.hasNews || this.#allowance.isDue(now - this.#askedAt)) void this.#tellRooms()
     const isIdle = this.#queue.size === 0 && !this.#isAsking && this.#allowance.isUnused

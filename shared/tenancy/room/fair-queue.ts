@@ -11,7 +11,7 @@ const LIFT_MS = 5_000
 
 type Lines<T> = Record<Priority, Set<T>>
 
-/** What one waits for and has been served with, in tokens divided by its weight. */
+/** How much one tenant or customer waits for, and how much it has been served: in tokens divided by its weight. */
 type Share<T> = { served: number; weight: number; waiting: number; at: Lines<T> }
 type TenantShare<T> = {
   served: number
@@ -28,8 +28,8 @@ const MAX_SHARES = 10_000
 
 /**
  * The virtual token counter (Sheng et al., "Fairness in Serving Large Language Models", OSDI 2024) at two levels: a turn belongs to the tenant
- * that was served least of those that wait, and there to the customer served least. Who begins to wait is lifted to the least of those that
- * wait already, so that nobody saves up turns. Interactive calls come first, then normal ones, then batches. No clock, no effects.
+ * that was served least of those that wait, and there to the customer served least. One that begins to wait starts with the count of the
+ * least served of those that wait already, so that nobody saves up turns. Interactive calls come first, then normal ones, then batches. No clock, no effects.
  */
 export class FairQueue<T extends QueuedCall> {
   readonly #tenants = new Map<TenantId, TenantShare<T>>()

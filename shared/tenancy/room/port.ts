@@ -18,9 +18,9 @@ export type RoomRequest = {
   caps: Caps
   /** What the process has sent without having been given it, since no limit was known. */
   spent: Amount
-  /** What the provider has told of tokens and of requests, so long ago, when all processes had been given `sent`. */
+  /** The limits of tokens and of requests that the provider has named, how long ago, and what all processes had been given by then (`sent`). */
   told?: { limits: readonly [ToldLimit | undefined, ToldLimit | undefined]; ageMs: number; sent: Amount } | undefined
-  /** The provider has refused a call for the rate of requests: none may be sent for so long. */
+  /** The provider has refused a call for the rate of requests: none may be sent for this long. */
   refusedMs?: number | undefined
   /** The calls at work, with the next one. */
   atWork: number
@@ -39,11 +39,11 @@ export type RoomAnswer = {
   sent: Amount
   /** Ask again after so long; 0 when the request was granted. */
   retryMs: number
-  /** No call may be sent for so long. */
+  /** No call may be sent for this long. */
   closedMs: number
   /** Calls of other processes wait. */
   othersWait: boolean
-  /** Of the calls of all processes, by a clock of which it is `now`. */
+  /** The health of the model by the calls of all processes. `now` is the time of the clock that it is measured by. */
   health: Health
   now: number
   /** This process has the trial. */

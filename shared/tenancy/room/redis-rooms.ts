@@ -4,7 +4,7 @@ import type { Room } from './decide.ts'
 import type { RoomAnswer, RoomRequest, Rooms } from './port.ts'
 import { stateOf } from './rooms.ts'
 
-/** The rooms of a scope live so long without a call, and have so many models at most. */
+/** The rooms of a scope live this long without a call, and have this many models at most. */
 const KEPT_MS = 24 * 3_600_000
 const MAX_MODELS = 200
 

@@ -82,7 +82,7 @@ export class WebhookDispatcher {
     if (due.length === PAGE) await this.#visitWebhooks(nowMs)
   }
 
-  /** Looks up entries webhook by webhook, each in its turn: those of one tenant or receiver may stand in front of all others. */
+  /** Looks up entries webhook by webhook, so that the many entries of one webhook do not delay those of the others. */
   async #visitWebhooks(nowMs: number): Promise<void> {
     const { store } = this.#deps
     for (let visits = 0; visits < MAX_VISITS && !this.#stop.signal.aborted; visits++) {

@@ -24,7 +24,7 @@ export function readDefinition(body: JsonObject): FlowDefinition {
   return definition
 }
 
-/** The same with all problems. In the definition a wrong field is as if it were absent, and a wrong schema allows everything. */
+/** The same, with all problems. The definition lacks each field that is wrong, and a wrong schema in it allows everything. */
 export function inspectDefinition(body: JsonObject): { definition: FlowDefinition; problems: Problem[] } {
   const reader = new DefinitionReader()
   const definition = reader.read(body)

@@ -43,7 +43,7 @@ export function framesOf(dispatch: Dispatch, output: DispatchOutput | undefined)
 }
 
 /**
- * The events that the record tells of. The turns of an execution are stored with its end: until then, and when they are not kept, its
+ * The events that can be made of the record. The turns of an execution are stored with its end: until then, and when they are not kept, its
  * `started` is known alone. An execution that no executor began has only its error, or nothing yet.
  */
 function eventsOf(dispatch: Dispatch, output: DispatchOutput | undefined): FlowEvent[] {

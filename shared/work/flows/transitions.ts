@@ -23,7 +23,7 @@ export type Execution = {
   idempotencyKey: string | undefined
   /** Its caller waits for its end, and reads no event before. */
   readsEnd?: boolean
-  /** Aborted when its client has left: then it waits for no place any more. */
+  /** Aborted when its client has left. It then stops waiting for a place. */
   left?: AbortSignal
   /** Called when its start waits for a place. */
   onWait?: (waiting: WaitingFlow) => void
@@ -106,7 +106,7 @@ export const isUnhurried = ({ kind, deadline_at }: Pick<Dispatch, 'kind' | 'dead
 export const isKeptByDeadline = ({ deadline_at }: Pick<Dispatch, 'deadline_at'>, nowMs: number): boolean =>
   deadline_at !== undefined && Date.parse(deadline_at) + DAY_MS > nowMs
 
-/** The job that executes it. Those without haste have slots of their own. */
+/** The job that executes it. Executions that can wait have slots of their own. */
 export const jobOf = (tenant: TenantId, { trace_id: id, deadline_at }: Dispatch): Job => ({
   kind: deadline_at === undefined ? 'flow' : 'batch',
   tenant,

@@ -118,7 +118,7 @@ export class PlanCalls {
     return plan
   }
 
-  /** A plan whose time was over before its turn came has ended: whoever looks first records it, or the executor that takes it. */
+  /** Returns a plan, and ends it first if its time was over before its turn came: the end is recorded by the first read, or by the executor that takes the plan. */
   async #find(tenant: TenantId, planId: string): Promise<PlanRecord | undefined> {
     const { plans, now } = this.#deps
     const plan = await plans.get(tenant, planId)

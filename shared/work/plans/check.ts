@@ -14,5 +14,5 @@ export function checkPlan(plan: PlanRequest): PlanCheck {
   return { problems, waves }
 }
 
-/** The same for a plan that its schema refuses, which is why it was not read. Throws what is no problem of the plan. */
+/** The same for a plan that its schema refuses, which is why it was not read. Throws `cause` when it is another error. */
 export const refusedPlan = (cause: unknown): PlanCheck => ({ problems: [problemOfBody(cause)], waves: [] })

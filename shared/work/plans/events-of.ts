@@ -2,7 +2,7 @@ import { graphOf } from './graph.ts'
 import type { PlanEvent, PlanRecord, StepState } from './port.ts'
 
 /**
- * The events that a stored plan tells of. The start of a step comes after the ends of its dependencies, whatever the clocks of the
+ * The events of a plan, made of what is stored of it. The start of a step comes after the ends of its dependencies, whatever the clocks of the
  * executors said. A step that was repeated has a start for each attempt, so that the events keep their numbers.
  */
 export function eventsOf(plan: PlanRecord): PlanEvent[] {

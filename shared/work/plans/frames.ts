@@ -26,7 +26,7 @@ export const watchPlan = ({ read, ...options }: WatchedPlan): FollowedRun =>
       if (!found || (found.plan && !isEnded(found.plan))) return undefined
       const events = found.plan ? eventsOf(found.plan) : []
       const [rest, last] = [renderEvents(events, lastSeq), events.at(-1)]
-      // An executor that was lost has sent more events than the record tells of.
+      // An executor that was lost has sent more events than the record has.
       const isAhead = !rest && last && lastSeq !== options.after
       return { frames: isAhead ? { text: renderFrame(lastSeq, last), lastSeq } : rest }
     },

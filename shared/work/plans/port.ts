@@ -50,7 +50,7 @@ export type PlanRecord = {
   timeout_secs: number | null
   /** In whose turn the models of its steps are called; absent: `batch`. */
   priority?: Priority
-  /** It begins within so many seconds of its submission, or not at all. */
+  /** It begins within this many seconds of its submission, or not at all. */
   wait_secs?: number
   /** It has ended by then. */
   deadline_at?: string

@@ -89,7 +89,7 @@ export class StepRuns {
     this.#running.add(running)
   }
 
-  /** Aborts the steps and waits for their ends. Those that have not ended after `withinMs` are left behind. */
+  /** Aborts the steps and waits for their ends. It does not wait longer than `withinMs` for those that do not end. */
   async stop(withinMs: number): Promise<void> {
     this.#abort.abort()
     if (this.#running.size === 0) return

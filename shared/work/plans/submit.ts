@@ -79,7 +79,7 @@ type Storing = {
   body: unknown
   idempotencyKey: string | undefined
   planId: string
-  /** Whether it is submitted under this id until it is stored: what was refused then counts. */
+  /** Set when the caller repeats the submit with this id until it succeeds: a plan is then not taken back after a failure. */
   isRepeated?: boolean
   create(id: string, at: string): PlanRecord
 }

@@ -41,9 +41,9 @@ const LOOKED_AT = 1_000
 
 /**
  * Makes the job whose turn it is the next one that BullMQ hands out. The tenants among the arguments have their shares: their jobs are
- * passed over, or with `any` come after those of the others. Before, it notes the place of a job that was taken without it. As a consumer that passes jobs over has used up BullMQ's marker of waiting
- * jobs, it is set again for the other consumers. BullMQ sets it whenever it hands out a job: where no further one waits it is removed, since every
- * consumer would look in vain.
+ * passed over, or with `any` come after those of the others. First it notes the place of a job that was taken without this script. As a consumer that passes jobs over has used up BullMQ's marker of waiting
+ * jobs, it is set again for the other consumers. BullMQ sets the marker whenever it hands out a job. It is removed when no further job waits, because all
+ * consumers would look for one and find none.
  *
  * KEYS: 1 the jobs without a place, of which BullMQ takes the last one first; 2 the prioritized jobs; 3 the places; 4 the marker.
  * Returns 1 when there is a next job, 0 when none waits, -1 when all were passed over.

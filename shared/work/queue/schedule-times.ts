@@ -62,7 +62,7 @@ function checkCron(timing: CronTiming): void {
   if (next === undefined) throw wrong('/cron', 'cron never applies: no date matches it')
 }
 
-/** Two ticks that are closer and come much later are not found here, but one of them is left out all the same (`slowedTiming`). */
+/** Two ticks that are closer and come much later are not found here, but one of them is left out anyway (`slowedTiming`). */
 function checkFrequency(timing: CronTiming, leastSecs: number): void {
   if (!mayComeWithin(timing, leastSecs)) return
   const ticks = cronOf(timing).nextRuns(COMPARED_TICKS)

@@ -18,6 +18,7 @@ export class OpenAsks {
   readonly #asked = new Map<string, Asked>()
   readonly #calls = new Map<string, ClientCall>()
   readonly #waiting = new Set<Promise<unknown>>()
+  #superseded: AbortController | undefined = undefined
 
   /** The ids of the requests that are open. */
   get ids(): string[] {
@@ -27,6 +28,17 @@ export class OpenAsks {
   /** The ids of the calls that the client makes and has not answered. */
   get calls(): string[] {
     return [...this.#calls.keys()]
+  }
+
+  /** Aborted when a later message of the session denies the requests, those that are still to come included (D39.1). */
+  get superseded(): AbortSignal {
+    this.#superseded ??= new AbortController()
+    return this.#superseded.signal
+  }
+
+  supersede(): void {
+    this.#superseded ??= new AbortController()
+    this.#superseded.abort()
   }
 
   /** Call it with each event of the run. */

@@ -1,6 +1,7 @@
 import type { AttachedFile } from '../../kernel/attachment.ts'
 import { type RunErrorCode, type RunEvent, type RunTotals } from '../../kernel/events.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
+import type { Attributes } from '../../kernel/trace.ts'
 import type { ApiType } from '../../platform/api/api-type.ts'
 import type { StartWait } from '../../tenancy/limits/start-lines.ts'
 
@@ -63,8 +64,58 @@ export type RunAbout = {
   plan_id?: string
   /** The first sentence of the prompt, or the title of the plan. */
   title?: string
-  /** Then it ends with `timeout` (D54.8). */
+  /** The time at which it ends with `timeout` (D54.8). */
   deadline_at?: string | undefined
   /** What began it. */
   request?: KeptRequest | undefined
 }
+
+/** The facts of a run that never change. */
+export class RunFacts {
+  readonly id: string
+  readonly tenant: TenantId
+  readonly sessionId: string | undefined
+  readonly kind: RunKind
+  readonly workspace: string
+  readonly needsNoReader: boolean
+  /** The caller's own pairs. */
+  readonly metadata: RunAbout['metadata']
+  readonly startedAt: Date
+  /** When it ends with `timeout`, in milliseconds since 1970; `undefined`: it may take any time. */
+  readonly deadlineMs: number | undefined
+
+  constructor({ id, tenant, sessionId, workspace, startedAt, needsNoReader, kind, about }: RunIdentity) {
+    this.id = id
+    this.tenant = tenant
+    this.sessionId = sessionId
+    this.workspace = workspace ?? id
+    this.startedAt = startedAt ?? new Date()
+    this.needsNoReader = needsNoReader ?? false
+    this.metadata = about?.metadata
+    this.deadlineMs = about?.deadline_at === undefined ? undefined : Date.parse(about.deadline_at)
+    this.kind = kind ?? (sessionId === undefined ? 'run' : 'message')
+  }
+
+  /** The session's id, or this run's own when it has no session: the first id of a permission reply's path (D4.1). */
+  get scopeId(): string {
+    return this.sessionId ?? this.id
+  }
+}
+
+/** The span of a run, as OpenTelemetry's conventions for agents name it. */
+export function spanOf({ id, tenant, sessionId, kind, metadata }: RunFacts): { name: string; attributes: Attributes } {
+  const name = SPANS[kind]
+  const attributes = {
+    'agent_engine.run_id': id,
+    'agent_engine.tenant': tenant,
+    'gen_ai.conversation.id': sessionId,
+    ...prefixed('agent_engine.metadata.', metadata),
+    ...(name === SPANS.run && { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'agent-engine' }),
+  }
+  return { name, attributes }
+}
+
+const prefixed = (prefix: string, pairs: RunAbout['metadata'] = {}): Attributes =>
+  Object.fromEntries(Object.entries(pairs).map(([key, value]) => [prefix + key, value]))
+
+const SPANS = { run: 'invoke_agent', message: 'invoke_agent', flow: 'execute_flow', plan: 'execute_plan' } as const

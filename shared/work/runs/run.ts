@@ -5,12 +5,11 @@ import type { Journal } from '../../cluster/journal/journal.ts'
 import { type Batched, eachOf } from '../../kernel/async/batch.ts'
 import type { LoopBudget } from '../../kernel/async/loop-budget.ts'
 import { errorEvent, isTerminal, type RunErrorCode, type RunEvent, type RunTotals } from '../../kernel/events.ts'
-import type { TenantId } from '../../kernel/tenant.ts'
-import { type Attributes, inSpan } from '../../kernel/trace.ts'
-import type { StartWait } from '../../tenancy/limits/start-lines.ts'
+import { inSpan } from '../../kernel/trace.ts'
 import { OpenAsks, waitsForClient } from './open-asks.ts'
 import { outcomeOf } from './run-figures.ts'
-import type { CancelCode, EarlierEvents, RunAbout, RunIdentity, RunKind } from './run-identity.ts'
+import { RunGate } from './run-gate.ts'
+import { type CancelCode, type EarlierEvents, RunFacts, type RunIdentity, spanOf } from './run-identity.ts'
 import type { ReportableRun, RunReport } from './run-report.ts'
 import { RunState } from './run-state.ts'
 
@@ -33,21 +32,10 @@ export type RunHooks = {
 export type RunExecutor = (run: Run, signal: AbortSignal) => AsyncIterable<Batched<RunEvent>>
 
 /**
- * One run: its journal, its state, and the loop that moves the engine's events into the journal. Whether its client has it (`accept`) is apart
- * from its state: a run whose turn has come waits for that.
+ * One run: its journal, its state, and the loop that moves the engine's events into the journal. Whether it may begin (`RunGate`) is apart from its
+ * state: a run whose turn has come waits for its client, and for its place.
  */
-export class Run {
-  readonly id: string
-  readonly tenant: TenantId
-  readonly sessionId: string | undefined
-  readonly kind: RunKind
-  readonly workspace: string
-  readonly needsNoReader: boolean
-  /** The caller's own pairs. */
-  readonly metadata: RunAbout['metadata']
-  readonly startedAt: Date
-  /** When it ends with `timeout`, in milliseconds since 1970; `undefined`: it may take any time. */
-  readonly deadlineMs: number | undefined
+export class Run extends RunFacts {
   readonly journal: Journal
   readonly ended: Promise<void>
   /** What people tell it while it is at work. */
@@ -56,16 +44,13 @@ export class Run {
   readonly #hooks: RunHooks
   readonly #loop: LoopBudget
   readonly #report: RunReport | undefined = undefined
-  #held: PromiseWithResolvers<void> | undefined
-  #waiting: { wait: StartWait; isOver: PromiseWithResolvers<void> } | undefined
+  readonly #gate: RunGate
   readonly #state = new RunState()
   /** `undefined`: it has not asked, or it has ended. */
   #asks: OpenAsks | undefined = undefined
   #deadline: NodeJS.Timeout | undefined
   #endedMs: number | undefined
   #errorCode: string | undefined
-  /** Made for the first of its requests for permission. */
-  #superseded: AbortController | undefined = undefined
   #resolveEnded: (() => void) | undefined
   readonly #hasEndedBefore: boolean
   readonly #usedBefore: RunTotals | undefined
@@ -75,21 +60,11 @@ export class Run {
 
   /** `loop` is shared by the runs of a process. */
   constructor(identity: RunIdentity, { journal, loop }: { journal: Journal; loop: LoopBudget }, hooks: RunHooks) {
-    this.id = identity.id
-    this.tenant = identity.tenant
-    this.sessionId = identity.sessionId
-    this.workspace = identity.workspace ?? identity.id
-    this.startedAt = identity.startedAt ?? new Date()
-    this.needsNoReader = identity.needsNoReader ?? false
-    this.metadata = identity.about?.metadata
-    const { deadline_at: deadline } = identity.about ?? {}
-    this.deadlineMs = deadline === undefined ? undefined : Date.parse(deadline)
+    super(identity)
     this.journal = journal
     this.#hooks = hooks
     this.#loop = loop
-    this.kind = identity.kind ?? (identity.sessionId === undefined ? 'run' : 'message')
-    if (identity.isHeld) this.#held = Promise.withResolvers()
-    if (identity.wait) this.#waitInLine(identity.wait)
+    this.#gate = new RunGate(identity, () => this.cancel('no_room'))
     if (this.deadlineMs !== undefined) this.#deadline = this.#endAt(this.deadlineMs)
     const { promise, resolve } = Promise.withResolvers<void>()
     this.ended = promise
@@ -104,11 +79,6 @@ export class Run {
       this.#end(last) // Another process has reported it.
     else this.#report = hooks.report?.({ ...identity, kind: this.kind, startedAt: this.startedAt })
     if (earlier) this.#report?.restore?.(earlier)
-  }
-
-  /** The session's id, or this run's own when it has no session: the first id of a permission reply's path (D4.1). */
-  get scopeId(): string {
-    return this.sessionId ?? this.id
   }
 
   get status(): RunStatus {
@@ -152,7 +122,7 @@ export class Run {
   get description(): RunSummary {
     const { phases = [], request } = this.#report ?? {}
     const [asked, calls] = [this.#asks?.ids ?? [], this.#asks?.calls ?? []]
-    const { standing } = this.#waiting?.wait ?? {}
+    const { standing } = this.#gate
     return {
       ...this.summary,
       ...(request && { request }),
@@ -171,18 +141,17 @@ export class Run {
 
   /** Its client knows of the run, so it may begin. */
   accept(): void {
-    this.#held?.resolve()
-    this.#held = undefined
+    this.#gate.accept()
   }
 
   /** Resolves when it has its place among the runs of its tenant, or never will; `undefined` when it does not wait for one. */
   get placed(): Promise<void> | undefined {
-    return this.#waiting?.isOver.promise
+    return this.#gate.placed
   }
 
-  /** Whether no client has the run as yet. */
+  /** Whether no client has the run yet. */
   get isHeld(): boolean {
-    return this.#held !== undefined
+    return this.#gate.isHeld
   }
 
   /** Its client was told that the run was not accepted: it ends as if it had never been. Returns `false` for one that a client has. */
@@ -198,7 +167,7 @@ export class Run {
   abandon(): void {
     this.#state.abandon()
     clearTimeout(this.#deadline)
-    this.#leaveLine()
+    this.#gate.leaveLine()
     this.#abort.abort('worker_lost' satisfies CancelCode)
     this.accept()
     this.journal.abandon()
@@ -211,7 +180,7 @@ export class Run {
 
   /** Resolves when the run may begin, or never will. */
   async whenAccepted(): Promise<void> {
-    await this.#held?.promise
+    await this.#gate.accepted
   }
 
   /** Counts the run as waiting until `decision` settles, and returns it. */
@@ -223,13 +192,13 @@ export class Run {
 
   /** Aborted when a later message of its session denies its permission requests, those that are still to come included (D39.1). */
   get superseded(): AbortSignal {
-    this.#superseded ??= new AbortController()
-    return this.#superseded.signal
+    this.#asks ??= new OpenAsks()
+    return this.#asks.superseded
   }
 
   supersede(): void {
-    this.#superseded ??= new AbortController()
-    this.#superseded.abort()
+    this.#asks ??= new OpenAsks()
+    this.#asks.supersede()
   }
 
   /** Resolves when none of its permission requests waits: soon after the run was cancelled. */
@@ -239,14 +208,15 @@ export class Run {
 
   /** Runs to the terminal event, as soon as it is accepted; never rejects. Does nothing when the run was cancelled before. */
   async execute(execute: RunExecutor): Promise<void> {
-    if (this.#held) await this.#held.promise
+    if (this.isHeld) await this.#gate.accepted
     if (this.placed) await this.placed
     if (this.isEnded || this.isAbandoned || this.#ending) return this.#ending
     this.#state.begin()
     this.#hooks.onStarted?.(this)
     if (this.deadlineMs !== undefined && this.deadlineMs <= Date.now()) this.cancel('timeout')
     try {
-      await inSpan(SPANS[this.kind], { attributes: this.#attributes }, async (fail) => {
+      const { name, attributes } = spanOf(this)
+      await inSpan(name, { attributes }, async (fail) => {
         await this.#record(execute(this, this.#abort.signal), this.#abort.signal)
         if (this.#errorCode !== undefined) fail(this.#errorCode)
       })
@@ -266,30 +236,13 @@ export class Run {
     this.#abort.abort(code)
     this.accept()
     if (by === 'caller') this.#hooks.onStarted?.(this) // Its end was announced without its begin otherwise (D16.1).
-    const last = code === 'no_room' ? this.#noRoom() : errorEvent(code, 'the run was ended before its turn came')
+    const last = code === 'no_room' ? this.#gate.noRoom() : errorEvent(code, 'the run was ended before its turn came')
     if (this.#endEarlier) this.#endWith(this.#endEarlier(), by === 'caller' ? last : undefined)
     else if (by === 'caller') this.#append(last)
   }
 
   #endAt(deadlineMs: number): NodeJS.Timeout {
     return setTimeout(() => this.cancel('timeout'), Math.max(0, deadlineMs - Date.now())).unref()
-  }
-
-  #waitInLine(wait: StartWait): void {
-    this.#waiting = { wait, isOver: Promise.withResolvers() }
-    void wait.turn.then((how) => (how === 'placed' ? this.#leaveLine() : this.cancel('no_room')))
-  }
-
-  #leaveLine(): void {
-    this.#waiting?.wait.leave()
-    this.#waiting?.isOver.resolve()
-    this.#waiting = undefined
-  }
-
-  #noRoom(): RunEvent {
-    const retry_after_secs = this.#waiting?.wait.retryAfterSecs
-    const last = errorEvent('no_room', 'no run of this tenant has ended in time to make room for this one')
-    return { ...last, ...(retry_after_secs !== undefined && { retry_after_secs }) }
   }
 
   /** Without `last` the engine ends it. */
@@ -306,26 +259,14 @@ export class Run {
 
   #end(last: RunEvent): void {
     this.#state.end(outcomeOf(last))
-    this.#leaveLine()
+    this.#gate.leaveLine()
     this.#endedMs = Date.now()
     clearTimeout(this.#deadline)
     this.#abort = NOTHING_TO_ABORT
     this.#asks = undefined
-    this.#superseded = undefined
     this.steering.forget()
     this.#resolveEnded?.()
     this.#resolveEnded = undefined
-  }
-
-  get #attributes(): Attributes {
-    const isAgent = SPANS[this.kind] === SPANS.run
-    return {
-      'agent_engine.run_id': this.id,
-      'agent_engine.tenant': this.tenant,
-      'gen_ai.conversation.id': this.sessionId,
-      ...prefixed('agent_engine.metadata.', this.metadata),
-      ...(isAgent && { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'agent-engine' }),
-    }
   }
 
   async #record(events: AsyncIterable<Batched<RunEvent>>, signal: AbortSignal): Promise<void> {
@@ -355,11 +296,6 @@ export class Run {
     this.#hooks.onEnded?.(this, event)
   }
 }
-
-const prefixed = (prefix: string, pairs: RunAbout['metadata'] = {}): Attributes =>
-  Object.fromEntries(Object.entries(pairs).map(([key, value]) => [prefix + key, value]))
-
-const SPANS = { run: 'invoke_agent', message: 'invoke_agent', flow: 'execute_flow', plan: 'execute_plan' } as const
 
 /**
  * The controller of every run that has ended. Such a run is kept for its readers, who need its frames only: what listens to its own

@@ -4,7 +4,7 @@ import type { TenantId } from '../../kernel/tenant.ts'
 import type { KeptFiles, SaveProgress } from './workspaces.ts'
 
 /**
- * Stores the files of a folder. Throws what `save` throws, and `unavailable` when the store has taken nothing for so long; they are stored later then.
+ * Stores the files of a folder. Throws what `save` throws, and `unavailable` when the store has taken nothing for this long; they are stored later then.
  * Many files may take longer, as long as the store takes one after the other.
  */
 export function saveFiles(

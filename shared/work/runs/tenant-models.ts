@@ -75,7 +75,7 @@ export class TenantModels implements ModelSource {
     this.#stopListening()
   }
 
-  /** For a run: the tenant's newest routes, and the last that it saw should this process have dropped them meanwhile. */
+  /** Returns the tenant's newest routes to a run; the last ones that the run has seen, if this process has dropped them meanwhile. */
   #newestOf(tenant: TenantId): () => Opened {
     let last = this.#opened.get(tenant)
     return () => {

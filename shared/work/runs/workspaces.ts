@@ -45,7 +45,7 @@ export type KeptFiles = {
 export type LeaveListener = (owner: { tenant: TenantId; scope: string }) => void
 
 type WorkspacesOptions = {
-  /** A session that is stored lives for so long after its worker, and its folder with it. */
+  /** A session that is stored lives for this long after its worker, and its folder with it. */
   storedMs?: number
   onLeft?: LeaveListener | undefined
 }

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { Conversation } from '../../../shared/agent/engine/conversation.ts'
-import { firstCallTokens, firstModel, run } from '../../../shared/agent/engine/run.ts'
+import { run } from '../../../shared/agent/engine/run.ts'
+import { firstCallTokens, firstModel } from '../../../shared/agent/engine/run-input.ts'
 import { oneByOne } from '../../../shared/kernel/async/batch.ts'
 import type { AgentEvent } from '../../../shared/kernel/events.ts'
 import { inputOf, play, resourcesOf, scripted, talk } from './context/setup.ts'

@@ -1,6 +1,8 @@
+// Tests run-progress.ts and call-progress.ts.
 import { expect } from 'chai'
+import type { StepState } from '../../../shared/agent/engine/call-progress.ts'
 import type { AskRequest } from '../../../shared/agent/engine/permissions.ts'
-import { RunProgress, type StepState } from '../../../shared/agent/engine/run-progress.ts'
+import { RunProgress } from '../../../shared/agent/engine/run-progress.ts'
 import { succeed } from '../../../shared/agent/tools/port.ts'
 import { call, collect, resourcesOf, SOON, tool } from './tool-step-setup.ts'
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { withServerInstructions } from '../../../shared/agent/engine/server-instructions.ts'
+import { withServerInstructions } from '../../../shared/agent/engine/run-input.ts'
 import { tool } from './tool-step-setup.ts'
 
 describe('the instructions of MCP servers', () => {

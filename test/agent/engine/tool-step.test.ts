@@ -1,3 +1,4 @@
+// Tests tool-step.ts and run-tool.ts.
 import { expect } from 'chai'
 import type { Decision, OpenAsk } from '../../../shared/agent/engine/permissions.ts'
 import { callTools, toolUseBlocks } from '../../../shared/agent/engine/tool-step.ts'

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import type { RunState, StepEntry, StepState } from '../../../shared/agent/engine/run-progress.ts'
+import type { StepEntry, StepState } from '../../../shared/agent/engine/call-progress.ts'
+import type { RunState } from '../../../shared/agent/engine/run-progress.ts'
 import { type ActiveRun, grantNumbers, type RunsEntry, storedRuns } from '../../../shared/agent/sessions/open-runs.ts'
 
 const AT = '2026-01-01T00:00:00.000Z'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { FilePartType } from '../../../services/gateway/bodies/file-part-type.ts'
+import { FilePartType } from '../../../services/gateway/bodies/upload-form.ts'
 
 describe('the type of a form’s file', () => {
   it('is found wherever the bytes are divided, with a quoted boundary too', () => {

@@ -1,3 +1,4 @@
+// Tests meter.ts and metered-answer.ts.
 import { expect } from 'chai'
 import type { Models } from '../../../shared/agent/engine/resources.ts'
 import { ABANDONED } from '../../../shared/agent/providers/failures/hedge.ts'

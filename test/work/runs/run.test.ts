@@ -1,3 +1,4 @@
+// Tests run.ts, run-identity.ts and run-gate.ts.
 import { once } from 'node:events'
 import { expect } from 'chai'
 import { JOURNAL_LIMITS, Journal } from '../../../shared/cluster/journal/journal.ts'

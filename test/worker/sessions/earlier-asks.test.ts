@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { EarlierAsks } from '../../../services/worker/sessions/earlier-asks.ts'
-import type { StepState } from '../../../shared/agent/engine/run-progress.ts'
+import type { StepState } from '../../../shared/agent/engine/call-progress.ts'
 import type { EarlierRun } from '../../../shared/agent/sessions/open-runs.ts'
 import { createMemoryPermissionStore } from '../../../shared/cluster/permissions/memory-store.ts'
 import type { PermissionStore } from '../../../shared/cluster/permissions/store.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { SessionMemory } from '../../../services/worker/sessions/session-memory.ts'
+import { SessionMemory } from '../../../services/worker/sessions/session-content.ts'
 import { Conversation } from '../../../shared/agent/engine/conversation.ts'
 
 describe('the memory entries of a session', () => {

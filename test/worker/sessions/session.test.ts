@@ -1,3 +1,4 @@
+// Tests session.ts and session-content.ts.
 import { expect } from 'chai'
 import { CursorStream } from '../../../shared/cluster/journal/cursor-stream.ts'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'

@@ -10,7 +10,7 @@ export type Row = {
   from: number
   to: number | undefined
   hasFailed: boolean
-  /** Of the call of a model. */
+  /** Set for the call of a model. */
   call?: Call
 }
 
@@ -46,7 +46,7 @@ function rowOf(phase: Phase, depth: number): Row {
   return kind === 'model' ? { ...own, call: { name, turn, agent } } : own
 }
 
-/** From the first to the last of what was done in it. */
+/** The row of a turn: it spans all phases of the turn. */
 function turnRow(phases: readonly Phase[], turn: number): Row {
   const own = phases.filter((phase) => phase.subagent_id === undefined && phase.turn === turn)
   const isOpen = own.some(({ ended_ms }) => ended_ms === null)

@@ -43,7 +43,7 @@ export function Batch({ batch, chosen }: BatchProps) {
   )
 }
 
-/** `isBusy` lasts until all were answered, though each leaves the batch by itself. */
+/** `isBusy` stays true until all are answered, although each leaves the batch as soon as it is. */
 type TogetherState = { areSeen: boolean; isBusy: Signal<boolean> }
 
 /** What equal requests have in common, and what answers all of them. */

@@ -60,7 +60,7 @@ function Receipt({ decided, isOwn = false }: { decided: Decided; isOwn?: boolean
   )
 }
 
-/** Whoever has just answered goes on from here with Enter: it allows nothing. */
+/** Gets the focus after the person's own answer, so that Enter leads on and allows nothing. */
 function Next({ isOwn }: { isOwn: boolean }) {
   const link = useRef<HTMLAnchorElement>(null)
   useEffect(() => {

@@ -61,7 +61,7 @@ function Lists({ runs, isPart }: { runs: readonly Run[]; isPart: boolean }) {
   )
 }
 
-/** Of the day in UTC, which budgets count. */
+/** For the present day in UTC, as budgets count it. */
 const startOfDay = (): string => `${new Date(serverNow()).toISOString().slice(0, 10)}T00:00:00.000Z`
 
 /** The tenant's usage of today (UTC) and of each of its hours, beside its budget where it has one. */

@@ -10,7 +10,7 @@ import { Notice } from '../../parts/notice.tsx'
 import { causeOf } from '../../parts/run/causes.ts'
 import { lasting, type Trouble } from './failures.ts'
 
-/** A provider that lets runs fail now: since when, and how many. */
+/** Names a provider at which runs are failing: since when, and how many. */
 export function TroubleBanner({ trouble }: { trouble: Trouble }) {
   const { model } = trouble
   const load = () => get<Schema<'ListRunsResponse'>>('/runs', { status: 'done', model: model || undefined, limit: 1 })

@@ -76,7 +76,7 @@ const ScheduleTable = ({ schedules, onChange }: ScheduleTableProps) => (
   </div>
 )
 
-/** When the first schedule has none of its shown times left: a tick that is skipped sends no event. */
+/** The time at which all shown times of one schedule are past, so that the list is read again. A tick that is skipped sends no event. */
 const firstPast = (schedules: readonly Schedule[]): number =>
   Math.min(...schedules.flatMap(({ next_ticks }) => next_ticks.slice(-1)).map((at) => Date.parse(at)))
 

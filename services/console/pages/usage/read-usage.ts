@@ -37,7 +37,7 @@ export async function readUsage(by: string, span: Span, now: number): Promise<Us
   return { rows, isCut, totals, before, month: since((days ?? all).rows, month) }
 }
 
-/** Of metadata without a name. */
+/** The rows for metadata whose name is not given. */
 const NO_ROWS = { rows: [], isCut: false } as const
 
 export const isoOf = (time: number): string => new Date(time).toISOString()

@@ -13,7 +13,7 @@ type Part = {
   by: string
   values: Sum['values']
   measure: Measure
-  /** Of this part, as the measure shows it. */
+  /** The value of this part, as the measure shows it. */
   value: number | undefined
   /** In milliseconds; without an end it goes on. */
   span: { from: number; to?: number }

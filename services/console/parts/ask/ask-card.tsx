@@ -25,7 +25,7 @@ const EditForm = lazy(() => import('./edit-form.tsx').then((loaded) => loaded.Ed
 
 type AskCardProps = {
   ask: Ask
-  /** Of a card on the page of requests, which goes to the request `next` when it is answered. */
+  /** For a card on the page of requests, which goes to the request `next` when it is answered. */
   page?: AskPage
   /** Becomes true when all of the call was shown. */
   isSeen?: Signal<boolean>
@@ -46,7 +46,7 @@ export function AskCard({ ask, page, children, ...given }: AskCardProps) {
   const back = () => (doing.value = 'deciding')
   useReturn(doing.value, card)
   const onAnswer = page && (() => navigate(hrefOf(`/approvals/${page.next}`), { replace: true }))
-  // Its page stays at the request that somebody writes about, whoever decides it.
+  // While the person writes an answer, the page stays at this request, even if somebody else decides it.
   useEffect(() => {
     if (page && doing.value !== 'deciding') navigate(hrefOf(`/approvals/${ask.id}`), { replace: true })
   }, [doing.value])
@@ -107,7 +107,7 @@ function useKeys(isOn: boolean, handle: (key: string) => boolean): void {
   })
 }
 
-/** Whoever leaves a form without an answer is at the button again that opened it. */
+/** Moves the focus back to the button that opened a form which was left without an answer. */
 function useReturn(doing: Doing, card: RefObject<HTMLElement | null>): void {
   const before = useRef(doing)
   useLayoutEffect(() => {

@@ -6,7 +6,7 @@ import { ofTab } from '../../base/tab.ts'
 /** The requests whose cards are on the screen: elsewhere on the page they are not shown once more. */
 export const asksInSight = ofTab(() => signal<ReadonlySet<string>>(new Set()))
 
-/** A card of which less is shown is out of sight. */
+/** A card counts as out of sight when less than this part of it is shown. */
 const PART = 0.25
 
 /** Tells whether the card of a request is on the screen. One that was just drawn is, until the browser says otherwise. */

@@ -10,7 +10,7 @@ type FailedTurnProps = {
   /** In the server's words, where its event is known. */
   error?: string
   suggestion?: string
-  /** Of a run that is shown elsewhere than on its own page. */
+  /** Set for a run that is not shown on its own page. */
   runId?: string | undefined
   onRetry?: (() => void) | undefined
   /** Further ways to go on. */

@@ -12,7 +12,7 @@ const EVENTS_PER_FRAME = 250
 const EVENTS_PER_READ = 100
 /** The raw events that the drawer keeps. */
 const MOST_FRAMES = 5_000
-/** A tab that nobody sees draws no frames; it follows the run all the same. */
+/** A tab that nobody sees draws no frames; it follows the run anyway. */
 const HIDDEN_MS = 300
 
 /** A run that is followed. Its events are gathered, and shown once for each frame of the screen. */

@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'preact/hooks'
 
 /** The media types of pictures. SVG is a document, which can hold scripts: it is only saved. */
 const PICTURES: ReadonlySet<string> = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
-/** Of a larger one the decoding would take too long, and no model gets it. */
+/** Decoding a larger one would take too long, and no model gets it. */
 const MOST_BYTES = 5 * 1_024 * 1_024
 /** The longer side, in pixels of the screen: a small copy of the picture is all that the page keeps. */
 const SIDE = 480

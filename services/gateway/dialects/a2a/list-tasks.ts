@@ -7,7 +7,7 @@ import type { TenantId } from '../../../../shared/kernel/tenant.ts'
 import { readTime } from '../../../../shared/kernel/time.ts'
 import type { PlanStatus } from '../../../../shared/work/plans/port.ts'
 import { tenantOf } from '../../middleware/auth.ts'
-import { assertCounted } from '../../middleware/counted.ts'
+import { assertCounted } from '../../middleware/rate-limit.ts'
 import { SESSION } from '../../params.ts'
 import type { DialectDeps } from '../dialect.ts'
 import type { Fields } from '../shared/fields.ts'
@@ -22,7 +22,7 @@ const DEFAULT_SIZE = 50
 const MAX_SIZE = 100
 /** A task with its artifacts or its history is made from its events. */
 const MAX_WHOLE = 20
-/** Behind this many characters of such tasks the others are shown without. */
+/** Once the artifacts and histories of a page have this many characters, its further tasks are shown without theirs. */
 const MAX_CHARS = 4 * 1024 * 1024
 
 type Wanted = {

@@ -6,7 +6,7 @@ import { STATES } from './plan-projection.ts'
 import { type TaskState, TaskWriter } from './task.ts'
 import type { TaskRef } from './task-id.ts'
 
-/** A task as the record of its run or plan tells of it, without its artifacts. */
+/** A task as the record of its run or plan describes it, without its artifacts. */
 export type ListedTask = { ref: TaskRef; state: TaskState; timestamp: string; metadata: JsonObject }
 
 /** The context of a run without a session is the run itself. */

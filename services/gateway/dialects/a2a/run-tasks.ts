@@ -49,7 +49,7 @@ export async function runFlow(
   return opened({ ref, source: { frames: await started.frames() }, projection })
 }
 
-/** Makes a task from the events of its run until now, whatever it has waited for in between. The run of a dead process has no number of events. */
+/** Makes a task from all events of its run so far. The number of events is not known for a run whose process has died. */
 export async function readRun({ broker }: DialectDeps, res: Response, ref: TaskRef): Promise<SeenTask> {
   const tenant = tenantOf(res)
   const run = await broker.getRun(tenant, ref.runId)

@@ -63,7 +63,7 @@ export class TaskProjection implements Projection<RpcAnswer, TaskEvent> {
     return this.#since === 0 ? this.#show() : []
   }
 
-  /** The response begins here: with the task, when its next event has come. */
+  /** Begins the response at this point. It starts with the task, once the next event has come. */
   restart(): void {
     this.#since = 0
   }

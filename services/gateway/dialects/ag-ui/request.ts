@@ -75,7 +75,7 @@ function resultsIn(messages: readonly Fields[]): AgUiRequest['results'] {
   })
 }
 
-/** As a message that is sent while a permission request waits denies it (D39.1). */
+/** Why a permission request is denied that waits when a new message comes (D39.1). */
 const NEW_MESSAGE = 'a new message came'
 
 /** Clients send the version from 1.0 on. */

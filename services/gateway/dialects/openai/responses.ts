@@ -40,7 +40,7 @@ const KNOWN: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 
-/** Where requests have their choices. */
+/** The places of these choices in a request. */
 const NAMES = { schema: '/schema', effort: '/reasoning/effort', tokens: ['max_output_tokens'] } as const
 
 /** Clients read the form of the answer from the response. */

@@ -21,11 +21,11 @@ export type SentMessage = {
   seed(): SeedMessage[]
   /** Texts of the user right before it, which belong to it when there is no session that could have answered them. */
   unanswered?: readonly string[]
-  /** The same for a request that is sent again: it joins the run of the first. */
+  /** An Idempotency-Key. A request that is sent again has the same one, and joins the run of the first. */
   key?: string | undefined
   /** The run of the first is not joined when it has failed or was cancelled, or when it has ended at all: the message runs again. */
   again?: 'failed' | 'ended' | undefined
-  /** The same for requests whose sender says that it repeats them, without a key. */
+  /** Set for a sender without a key that says which of its requests are repetitions. */
   repeated?: Repeated | undefined
   /** Called before a message is sent that is not sent again; when it rejects nothing is sent. */
   before?(): Promise<void>
@@ -61,7 +61,7 @@ export class Conversations {
 
   /**
    * Starts a run that needs no reader: at an approval the response ends, and nobody reads until the next request has come. A person who
-   * writes instead of answering gets no answer before that: what waits is denied (D39.1). The keys of each dialect are apart, by `operation`.
+   * writes instead of answering gets no answer before that: what waits is denied (D39.1). `operation` keeps the keys of the dialects apart.
    */
   async send(
     res: Response,

@@ -21,7 +21,7 @@ const SYSTEM = ['system', 'developer']
 
 /**
  * Reads messages of OpenAI and of AG-UI, whose names are in camel case: their content is a text, or a list of parts with texts. Calls of a client's own tools
- * are part of the history. With `mayEndWithResults` they may be its end: the prompt is empty then.
+ * are part of the history. With `mayEndWithResults` the history may end with their results, and the prompt is empty then.
  */
 export function readMessages(messages: readonly Fields[], at: string, { mayEndWithResults = false } = {}): Prompted {
   const said = messages.map((message) => ({ role: message.text('role'), message }))
@@ -72,7 +72,7 @@ export function readNewMessage(messages: readonly Fields[], at: string): NewMess
 const MAX_IDS = 200
 const MAX_ID_CHARS = 256
 
-/** Finds the place of the last message of a list by the ids before it. A list without ids names no place, and neither does a message alone. */
+/** Finds the place of the last message of a list by the ids before it. Without ids, or with one message alone, the place stays open. */
 export function placeInList(messages: readonly Fields[], { isList }: { isList: boolean }): Listed {
   const ids = messages.map((message) => message.get('id')).map((id) => (isId(id) ? (runOf(id) ?? id) : undefined))
   const id = ids.at(-1)

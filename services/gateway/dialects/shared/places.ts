@@ -3,7 +3,7 @@ import { AppError } from '../../../../shared/kernel/errors.ts'
 /** The places of what a request chooses, as JSON pointers by the native names. */
 export type Places = Readonly<Record<string, string>>
 
-/** Carries out a step, and tells of what is wrong by its place in the request. */
+/** Carries out a step. An error of it names the place of the fault in the native request. */
 export async function inPlaces<T>(places: Places, step: () => Promise<T>): Promise<T> {
   try {
     return await step()

@@ -71,7 +71,7 @@ export class ProjectedRun<Chunk, Event extends RunEvent> {
     return [...this.#calls.pending.keys()].some((id) => !this.#answered.has(id))
   }
 
-  /** A format that counts its responses has the same ones whenever it reads the run, whoever has answered between them. */
+  /** Formats that count their responses must get the same ones each time the run is read, no matter which of them answered the requests. */
   get #endsPart(): boolean {
     if (!this.#partials || this.#partials.includes(this.#part)) return true
     return [...this.#calls.pending.keys()].some((id) => !this.#earlier.has(id))

@@ -111,7 +111,7 @@ export class UiProjection implements Projection<UiChunk> {
     return [...ends, { type: 'data-warning', data }]
   }
 
-  /** Anything but more of it ends a block that its whole text does not end. */
+  /** Ends the open block before an event that does not continue it, in case the event with its whole text never comes. */
   #closeBefore({ type }: AgentEvent): UiChunk[] {
     if (!this.#open || STREAMED.has(type) || ASIDE.has(type)) return []
     return this.#close()

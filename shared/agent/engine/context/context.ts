@@ -43,7 +43,7 @@ export type Context = {
 
 /** The windows of the catalogue hold a shorter history, so that most runs need not look them up. */
 const MIN_CHARS = 16_000
-/** Tokens of a window that nobody knows: no history grows without end. */
+/** The tokens of a context window whose size is unknown, so that no history grows without a limit. */
 const UNKNOWN_WINDOW = 2_000_000
 /** The part of the window above which the history is compacted. The answer needs room too. */
 const COMPACT_ABOVE = 0.8

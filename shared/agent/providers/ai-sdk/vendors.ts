@@ -30,7 +30,7 @@ export type Vendor = {
   /** Marks the end of a prefix to be cached; missing where the provider caches without marks. */
   cachePoint?: SharedV4ProviderOptions
   toolIds: IdForm
-  /** What it takes of files besides images and PDFs. Others get a text in the message. */
+  /** The files that it takes besides images and PDFs. Instead of any other file it gets a text in the message. */
   takesAudio?: true
   takesTextFiles?: true
   /** Tells whether an error part only reports an event that the package does not know. */

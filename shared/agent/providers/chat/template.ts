@@ -7,7 +7,7 @@ const MAX_ATTEMPTS = 4
 /** Chunks that are only parsed: for a short answer, learning costs more than it saves. */
 const FIRST_CHUNKS = 8
 
-/** Longer chunks are not sent for each word, and could contain their text very often. */
+/** Longer chunks are not learned: providers do not send them word by word, and their text could occur in them many times. */
 const MAX_CHUNK_CHARS = 2_048
 
 /** A text that no model writes. */

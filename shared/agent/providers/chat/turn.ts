@@ -71,7 +71,7 @@ export class ChatTurn extends PullIterator<readonly ModelPart[]> {
     return parts
   }
 
-  /** Counts the time from the finish reason, or from what an odd server still says behind it. */
+  /** Starts the time for the rest of the response at the finish reason, and again at each part that a server sends after it. */
   #expectRest(exchange: ChatExchange, hasParts: boolean): void {
     if (!this.#isEnding || hasParts) exchange.expectRest()
     this.#isEnding = true

@@ -11,7 +11,7 @@ export type ErrorDetails = {
   /** The provider's own text. Callers see it as an excerpt only. */
   providerMessage: string
   retryAfterMs: number | undefined
-  /** What it tells of the limits of the account. */
+  /** The limits of the account that it names. */
   told: ToldLimits
   /** The address that was asked. */
   url: URL | null

@@ -26,7 +26,7 @@ const LATE = Symbol('late')
 
 /**
  * Starts an answer, and a second request when the first has sent nothing for as long as 95 of 100 calls take until their first part. The first that
- * answers is the answer, and the other one is aborted: its cost is told by `abandoned`. Nobody reads a part of it.
+ * answers is the answer, and the other one is aborted: its cost is reported by `abandoned`. Nobody reads a part of it.
  */
 export async function* startHedged(call: HedgedCall): AsyncGenerator<CallNotice, HedgedAnswer, undefined> {
   const { primary, spare, now } = call
@@ -105,7 +105,7 @@ class Race {
     return this.#requests.size === 0
   }
 
-  /** The next request is due when this one has been at the provider for so long. */
+  /** The next request is due when this one has been at the provider for this long. */
   send(route: ModelRoute, lateAfterMs?: number): void {
     this.isHedged = this.#requests.size > 0
     const onSent = () => {
@@ -168,7 +168,7 @@ function lateWarning(primary: ModelRoute, spare: ModelRoute): WarningEvent {
   }
 }
 
-/** Of so many calls the time to the first part is kept, and it is known from so many on. */
+/** The time to the first part is kept for this many calls, and is used from this many on. */
 const MAX_TIMES = 100
 const MIN_TIMES = 20
 const MAX_MODELS = 64

@@ -16,7 +16,7 @@ export class AnswerProblem {
     this.what = what
   }
 
-  /** Of a call. */
+  /** The text for a call without an answer. */
   get text(): string {
     return unanswered(this.what)
   }

@@ -5,7 +5,7 @@ import { isJsonObject } from '../../../kernel/json.ts'
 import type { Env } from '../../../platform/config/model.ts'
 import { expandVariables } from './variables.ts'
 
-/** Who shares one connection to a server, and one process of it: a session, plan or run outside of them, a tenant, or all (D40). */
+/** What shares one connection to a server, and one process of it: a session, plan or other run, a tenant, or all (D40). */
 export type Scope = (typeof SCOPES)[number]
 
 /** `secrets` are values that must not appear in a log line or an answer. `isTrusted`: what the server says of its tools counts. */
@@ -32,7 +32,7 @@ export type McpServerConfig = StdioServerConfig | HttpServerConfig
 /** The longest answer that is read, by the way to the server: a call whose answer is longer fails alone. */
 export const MAX_ANSWER_BYTES = { stdio: 10 * 1024 * 1024, http: 16 * 1024 * 1024 }
 
-/** Who shares a server: what its entry says, or `byDefault` for one over stdio. */
+/** The scope of a server, as its entry says, or `byDefault` for one over stdio. */
 export const scopeOf = ({ scope, ...server }: McpServerConfig, byDefault: Scope): Scope =>
   scope ?? ('command' in server ? byDefault : 'shared')
 

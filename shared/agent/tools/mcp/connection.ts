@@ -66,7 +66,7 @@ export class McpConnection {
     return this.#options.startTimeoutMs
   }
 
-  /** Whether a use begins without connecting. A server over HTTP may be gone all the same. */
+  /** Whether a use begins without connecting. A server over HTTP may be gone anyway. */
   get isConnected(): boolean {
     return this.#client !== undefined && this.#connected?.isRetired === false
   }
@@ -226,7 +226,7 @@ export class McpConnection {
   }
 }
 
-/** Of the versions that are dates, those from 2026 on begin with another request. */
+/** Versions are dates. Those from 2026 on begin with another request. */
 const versionsOf = (version: string): ClientOptions =>
   version < '2026'
     ? { versionNegotiation: { mode: 'legacy' }, supportedProtocolVersions: [version] }

@@ -9,7 +9,7 @@ import type { McpConnection } from './connection.ts'
 export type InstanceBounds = {
   max: number
   maxPerTenant: number
-  /** One that nobody has called for so long is ended. */
+  /** One that nobody has called for this long is ended. */
   idleMs: number
   /** The memory of a server over stdio and of what it has started; Linux only. Above it the server is ended, a shared one too. */
   maxMemoryBytes: number

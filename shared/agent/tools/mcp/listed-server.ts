@@ -110,7 +110,7 @@ export class ListedServer {
     )
   }
 
-  /** One line for the log as long as it stays so. */
+  /** Logs one line, and no more while the state lasts. */
   #fail(cause: unknown): void {
     if (this.#state === 'ready')
       this.#warn(`The changed tools of the MCP server ${this.name} are not known: ${reasonOf(cause)}`)

@@ -23,10 +23,10 @@ const EXIT_MS = 1_000
 const TERM_MS = 1_000
 /** How long to wait for the pipes to close after the server has exited. */
 const DRAIN_MS = 200
-/** A server that writes more lines than that which answer nothing rests for so long: reading them must not take the time of others. */
+/** A server that writes more lines than that which answer nothing rests for this long: reading them must not take the time of others. */
 const MAX_IDLE_LINES = 1_000
 const REST_MS = 100
-/** A piece of a line above the limit counts as so many. */
+/** A piece of a line above the limit counts as this many. */
 const LINES_OF_PIECE = 10
 
 export type StdioOptions = {

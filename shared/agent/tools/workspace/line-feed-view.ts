@@ -25,7 +25,7 @@ export class LineFeedView {
     return this.#whole.slice(this.#toWhole(start), this.#toWhole(end))
   }
 
-  /** The line end behind a place of `text`. The last line has none: there it is that of the line before. */
+  /** The line end behind a place of `text`. For the last line, which has none, it is the one of the line before. */
   lineEndAt(place: number): '\n' | '\r\n' {
     const at = this.#toWhole(place)
     if (this.#nextLineFeed < at) this.#nextLineFeed = this.#lineFeedFrom(at)

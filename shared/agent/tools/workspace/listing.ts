@@ -5,7 +5,7 @@ import { startBudget, walk } from './walk.ts'
 import { ignoring, isAbsent } from './workspace.ts'
 
 const LIMITS = { entries: 20_000, wallMs: 500 }
-/** A page ends behind so many bytes, which have to be read for their hashes while the caller waits. */
+/** A page ends behind this many bytes, which have to be read for their hashes while the caller waits. */
 const PAGE_BYTES = 32 * 1024 * 1024
 /** The caller gets one answer of it, in which it is a third longer. */
 const PIECE_BYTES = 128 * 1024

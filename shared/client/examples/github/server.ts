@@ -12,7 +12,7 @@ if (!GITHUB_SECRET) throw new Error('Set GITHUB_SECRET to the secret of the webh
 
 const engine = new AgentEngine({ url: AE_URL, token: AE_TOKEN })
 
-/** Of the engine's own webhook, which tells how a plan has ended. Each start stores a new one at the engine. */
+/** The secret of the engine's own webhook, which says how a plan has ended. Each start stores a new one at the engine. */
 const secret = `whsec_${randomBytes(32).toString('base64')}`
 
 type Issue = { number: number; title: string; body: string | null; html_url: string }

@@ -26,7 +26,7 @@ app.post('/chats/:id', async (c) => {
     c,
     async (stream) => {
       const send = (event: string, data: object) => stream.writeSSE({ event, data: JSON.stringify(data) })
-      stream.onAbort(() => void reply.cancel()) // Who closes the page pays for no more.
+      stream.onAbort(() => void reply.cancel()) // Nothing more is paid for once the page is closed.
       for await (const { event, data } of reply) {
         if (event === 'text_delta') await send('text', { text: data.text })
         if (event === 'tool_use') await send('tool', { name: data.tool_name, input: data.input })

@@ -38,7 +38,7 @@ export type RunRecoveryDeps = {
 
 const AT_A_TIME = 16
 const PAGE = 200
-/** A gateway begins so much later than the one before it, by which time that one has done the work. */
+/** A gateway begins this much later than the one before it, by which time that one has done the work. */
 const STEP_MS = 400
 const MAX_STEPS = 3
 /** The pause before what has failed is tried again. */
@@ -91,7 +91,7 @@ export class RunRecovery {
   }
 
   /**
-   * Where a run is now that is not at the worker of this epoch any more. Waits while the sessions of a dead worker are being opened;
+   * Finds the worker of a run that is no longer at the worker of epoch `from`. Waits while the sessions of a dead worker are being opened;
    * `undefined` when none goes on with the run. Throws `unavailable` when that is not known within the time.
    */
   async find(tenant: TenantId, runId: string, from: number, withinMs = WAIT_MS): Promise<number | undefined> {

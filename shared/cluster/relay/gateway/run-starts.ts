@@ -93,7 +93,7 @@ export class RunStarts {
   }
 
   /**
-   * Opens a stream and then the run, which begins when it is accepted here. One that is not is taken back (D36.1): its worker may have it all the same, or have
+   * Opens a stream and then the run, which begins when it is accepted here. One that is not is taken back (D36.1): its worker may have it anyway, or have
    * handed it over with its session.
    */
   async open(

@@ -76,7 +76,7 @@ export class SessionHandoff {
 
   /**
    * Transfers a session to the worker it hashes to, or to the next if that one does not take it. The new owner changes the claim
-   * itself. Returns whether one has answered that it is the owner; without an answer it may be the owner all the same.
+   * itself. Returns whether one has answered that it is the owner; without an answer it may be the owner anyway.
    */
   transfer(session: TransferableSession): Promise<boolean> {
     return this.#slots.run(() => {

@@ -1,8 +1,7 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { type Db, type Document, GridFSBucket, MongoServerError } from 'mongodb'
-import { orAway } from '../../objects/away.ts'
-import type { ListedObject, Objects } from '../../objects/port.ts'
+import { type ListedObject, type Objects, orAway } from '../../objects/port.ts'
 
 /** MongoDB's own name for the two collections: `objects.files` and `objects.chunks`. */
 const BUCKET = 'objects'

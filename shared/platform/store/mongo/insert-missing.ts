@@ -60,7 +60,7 @@ async function insertMissing(db: Db, rows: readonly Row[], { collection, signal 
   return skipped
 }
 
-/** Nearly always all of them. */
+/** Parts the rows by what one command can hold, which is nearly always all of them. */
 function together(rows: readonly Row[]): Row[][] {
   const commands: Row[][] = []
   let chars = Infinity

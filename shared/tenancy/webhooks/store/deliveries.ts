@@ -1,10 +1,26 @@
 import type { JsonObject } from '../../../kernel/events.ts'
 import { SYSTEM_TENANT, type TenantId } from '../../../kernel/tenant.ts'
-import type { Collection, Store, Stored } from '../../../platform/store/port.ts'
+import type { Collection, CollectionSpec, Store, Stored } from '../../../platform/store/port.ts'
 import { OVERTAKEN, untilFirst } from '../../../platform/store/replace.ts'
 import type { Delivery, DeliveryStore, Due } from '../port.ts'
-import { WEBHOOK_DELIVERIES, WEBHOOK_OUTBOX, WEBHOOK_RECEIVERS } from './documents.ts'
-import { createReceiverStore } from './receivers.ts'
+import { createReceiverStore, WEBHOOK_RECEIVERS } from './receivers.ts'
+
+/** The pending deliveries of all tenants in the order in which they are due; kept under the system tenant. */
+export const WEBHOOK_OUTBOX: CollectionSpec = {
+  name: 'webhook_outbox',
+  key: ['id'],
+  order: { within: [], by: ['due_ms', 'id'], direction: 'ascending' },
+  filters: ['webhook'],
+}
+
+/** Every delivery of a tenant, until it is old. */
+export const WEBHOOK_DELIVERIES: CollectionSpec = {
+  name: 'webhook_deliveries',
+  key: ['id'],
+  order: { within: ['webhook'], by: ['created_at', 'id'], direction: 'descending' },
+  filters: ['status'],
+  ttlSecs: 30 * 24 * 3_600,
+}
 
 type OutboxDoc = { id: string; owner: TenantId; webhook: string; due_ms: number; attempts: number }
 

@@ -1,6 +1,13 @@
-import type { Collection } from '../../../platform/store/port.ts'
+import type { Collection, CollectionSpec } from '../../../platform/store/port.ts'
 import { OVERTAKEN, untilFirst } from '../../../platform/store/replace.ts'
 import type { ReceiverState, ReceiverStore } from '../port.ts'
+
+/** The failures of a tenant's receivers, each until it accepts a message again or nothing was sent to it for a month. */
+export const WEBHOOK_RECEIVERS: CollectionSpec = {
+  name: 'webhook_receivers',
+  key: ['webhook'],
+  expiresBy: 'expires_ms',
+}
 
 type ReceiverDoc = {
   webhook: string

@@ -210,7 +210,7 @@ const notFollowed = (traceId: string): AppError =>
     retryAfterSecs: 1,
   })
 
-/** A new record is lost with the member of the database that has accepted it. */
+/** The failure of a run whose record is gone, because the only member of the database that had it was lost. */
 const RECORD_LOST: FlowFailure = {
   status: 503,
   type: 'unavailable_error',

@@ -16,7 +16,7 @@ export type SettleDeps = {
 }
 
 /**
- * A job that waits for so long may have been lost with the queue's Redis, as that of a dead executor may: it is added again, which changes nothing when
+ * A job that waits for this long may have been lost with the queue's Redis, as that of a dead executor may: it is added again, which changes nothing when
  * it is still there.
  */
 const REQUEUE_MS = 4_000
@@ -44,7 +44,7 @@ export async function settle(
   }
   const ended = await dispatches.end(tenant, traceId, { executor, result })
   if (!ended) return settle(tenant, traceId, deps) // Another process was faster.
-  if (executor === null) await queue.remove(jobOf(tenant, dispatch)).catch(() => {}) // An executor that takes it all the same finds it ended.
+  if (executor === null) await queue.remove(jobOf(tenant, dispatch)).catch(() => {}) // An executor that takes it anyway finds it ended.
   return ended
 }
 

@@ -1,4 +1,4 @@
-import { firstCallTokens, taskInput } from '../../../agent/engine/run.ts'
+import { firstCallTokens, taskInput } from '../../../agent/engine/run-input.ts'
 import type { PriceOf } from '../../../agent/providers/port.ts'
 import type { ToolBox } from '../../../agent/tools/port.ts'
 import { onlyNamed } from '../../../agent/tools/unattended.ts'

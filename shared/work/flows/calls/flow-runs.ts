@@ -24,7 +24,7 @@ export function createFlowRuns({ dispatches, queue }: Deps): QueuedRunSource {
       const result = dispatch && endBy(dispatch, { type: 'cancelled', executor })
       if (!result || !(await dispatches.end(tenant, id, { executor, result }))) return false
       if (lost !== undefined || isUnhurried(dispatch)) return true // The executor that gets its job next announces the end.
-      await queue.remove(jobOf(tenant, dispatch)).catch(() => {}) // An executor that takes it all the same finds it ended.
+      await queue.remove(jobOf(tenant, dispatch)).catch(() => {}) // An executor that takes it anyway finds it ended.
       return true
     },
   }

@@ -18,7 +18,7 @@ export type OrphanSweepDeps = {
 const KINDS = ['run', 'evaluation'] as const
 const OPEN = ['queued', 'running'] as const
 const AT_ONCE = 50
-/** An executor that still takes a job finds its execution ended. */
+/** The queue need not change: an executor that takes the job later finds its execution ended. */
 const NO_QUEUE = { add: async () => {}, remove: async () => {} }
 
 /**
@@ -58,7 +58,7 @@ async function sweepTenant(tenant: TenantId, deps: OrphanSweepDeps): Promise<num
   return ended
 }
 
-/** A job that waits for so long has been added, or was lost. */
+/** A job that waits for this long has been added, or was lost. */
 const ADDED_MS = 10_000
 
 /** Queues those that have time until their deadline and whose jobs are lost. */

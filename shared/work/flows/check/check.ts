@@ -105,7 +105,7 @@ export class FlowChecks {
   }
 }
 
-/** The same for a body that its schema refuses. Throws what is no problem of the body. */
+/** The same for a body that its schema refuses. Throws `cause` when it is another error. */
 export const refusedCheck = (cause: unknown): FlowCheck => refused([problemOfBody(cause)])
 
 const refused = (problems: readonly Problem[], warnings: FlowWarning[] = []): FlowCheck => ({

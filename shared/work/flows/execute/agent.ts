@@ -1,23 +1,60 @@
+import type { Models, Tools } from '../../../agent/engine/resources.ts'
+import { runUnattended } from '../../../agent/engine/unattended-run.ts'
 import { healthOf, passedOver } from '../../../agent/providers/failures/failover.ts'
-import type { Caller, ModelProvider } from '../../../agent/providers/port.ts'
+import type {
+  Caller,
+  ModelProvider,
+  ModelRoute,
+  PriceOf,
+  StructuredOutput,
+  WindowOf,
+} from '../../../agent/providers/port.ts'
+import type { ReadFile } from '../../../agent/providers/shown-files.ts'
+import type { AttachedFile } from '../../../kernel/attachment.ts'
 import { AppError } from '../../../kernel/errors.ts'
-import type { FlowFailure, OutputProblem } from '../../../kernel/events.ts'
+import type { AgentEvent, ErrorEvent, FlowFailure, OutputProblem } from '../../../kernel/events.ts'
+import type { SchemaChecker } from '../../../platform/schemas/port.ts'
 import type { FlowRoute, SubAgentDefinition } from '../port.ts'
 import { type CallRoutes, isProviderFailure } from './call-routes.ts'
-import { converse, type DialogueDeps, type Ending, type Failed, type Speaker } from './dialogue.ts'
+import { type FlowLog, RunCost } from './flow-log.ts'
 import { failureOf, type Place } from './outcome.ts'
+import type { StructuredOutputs } from './structured.ts'
 
-export type Agent = Speaker & {
+export type Agent = {
+  /** In the events: `main` or the name of a sub-agent. */
+  name: string
+  system: string
+  prompt: string
+  form: StructuredOutput
+  tools: Tools
   /** Its own instance and model, if it has them. */
   own: Pick<SubAgentDefinition, 'provider_instance' | 'model'> | undefined
 }
 
-export type AgentDeps = DialogueDeps & {
+/** The parts of an execution that every agent uses. */
+export type AgentDeps = {
   routes: CallRoutes
   caller?: Caller | undefined
   /** Throws an `AppError` when the instance or its key is gone. */
   openModel(instance: string, agent: string): Promise<ModelProvider>
+  log: FlowLog
+  structured: StructuredOutputs
+  checker: Pick<SchemaChecker, 'check'>
+  signal: AbortSignal
+  priceOf: PriceOf
+  windowOf: WindowOf
+  maxTurns: number
+  /** Those of the input, which every agent reads. */
+  files?: readonly AttachedFile[] | undefined
+  readFile?: ReadFile | undefined
 }
+
+/** `text` is that of the last turn. */
+type Ending =
+  | { kind: 'ok'; output: unknown; text: string }
+  | { kind: 'invalid'; text: string; problems: readonly OutputProblem[] }
+  | Failed
+type Failed = Pick<ErrorEvent, 'code' | 'error' | 'detail' | 'retry_after_secs'>
 
 /** `instance` is the one that gave the answer. */
 export type AgentResult =
@@ -83,3 +120,55 @@ const KEY_CODES: ReadonlySet<string> = new Set(['secret_missing', 'secret_unread
 const isGone = (cause: unknown): cause is AppError =>
   cause instanceof AppError &&
   (cause.kind === 'not_found' || cause.kind === 'invalid_request' || KEY_CODES.has(cause.code ?? ''))
+
+/** Runs an agent with one model to its checked output, over all its tries. */
+async function converse(
+  { name, system, prompt, form, tools }: Agent,
+  { route, model }: { route: FlowRoute; model: ModelRoute },
+  deps: AgentDeps,
+): Promise<Ending> {
+  const { checker, structured, maxTurns, signal, log, files, readFile } = deps
+  const output = { ...form, checker, native: structured.of(route) }
+  const reader = new TurnReader(name, log)
+  const end = await runUnattended(
+    { prompt, files, systemPrompt: system, maxTurns, output },
+    { models: modelsOf(model, deps), tools, signal, readFile },
+    (event) => reader.read(event),
+  )
+  const text = end.answer.texts.join('')
+  if (!('failure' in end)) return { kind: 'ok', output: end.output, text }
+  const { code, problems = [] } = end.failure
+  return code === 'invalid_output' ? { kind: 'invalid', text, problems } : end.failure
+}
+
+function modelsOf(model: ModelRoute, { priceOf, windowOf }: AgentDeps): Models {
+  const route = { primary: model, fallback: undefined }
+  return { main: () => route, subAgents: () => route, summaries: () => route, priceOf, windowOf }
+}
+
+/** Reads the events of one run of the engine: reports its turns and warnings. */
+class TurnReader {
+  readonly #agent: string
+  readonly #log: FlowLog
+  readonly #cost = new RunCost()
+  #model = ''
+  /** Those that the agent was asked to correct last. */
+  #problems: readonly OutputProblem[] = []
+
+  constructor(agent: string, log: FlowLog) {
+    this.#agent = agent
+    this.#log = log
+  }
+
+  async read(event: AgentEvent): Promise<void> {
+    const spent = this.#cost.of(event)
+    if (spent) this.#log.spend(spent)
+    if (event.type === 'artifact') this.#log.deliver(event)
+    if (event.type === 'turn_start') this.#model = event.model
+    if (event.type === 'turn_end')
+      await this.#log.turnEnded({ agent: this.#agent, problems: this.#problems, model: this.#model }, event)
+    if (event.type !== 'warning') return
+    if (event.code === 'output_invalid') this.#problems = event.detail['problems'] as OutputProblem[]
+    else await this.#log.warn(this.#agent, event)
+  }
+}

@@ -37,7 +37,7 @@ export async function searchDispatches(
       if (found.length === query.limit || search.isOver)
         return { dispatches: found, next_cursor: encodeCursor(dispatchPosition(dispatch)) }
     }
-    if (page.next_cursor === null) break // Only an empty page comes here.
+    if (page.next_cursor === null) break // This page was empty: the loop returns within any other.
     cursor = page.next_cursor
   }
   return { dispatches: found, next_cursor: null }

@@ -14,7 +14,7 @@ const CUT_ENTRIES = 20
 export type Result = { output: DispatchOutput; result: DispatchEnd }
 
 /**
- * The same result when it fits into one document. Otherwise the raw output is cut, then the timeline. An output that is too long by
+ * Returns the result unchanged if it fits into one document. Otherwise the raw output is cut, then the timeline. An output that is too long by
  * itself, or nested too deeply to be stored, turns the result into an error.
  */
 export function fitResult({ output, result }: Result, maxBytes = MAX_BYTES): Result {

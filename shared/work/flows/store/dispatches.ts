@@ -37,9 +37,9 @@ import { DispatchPayloads } from './dispatch-payloads.ts'
 
 /** Dispatches that this process need not read again to begin or end them. */
 const MAX_REMEMBERED = 1_000
-/** Whoever has ended a dispatch looks at it at once. The time is short, so that one that is deleted elsewhere is soon forgotten here. */
+/** A dispatch that was ended is read at once. The time is short, so that one that is deleted elsewhere is soon forgotten here. */
 const ENDED_MS = 10_000
-/** Whoever has created a dispatch follows it at once. */
+/** A dispatch that was created is followed at once. */
 const CREATED_MS = 1_000
 const REMOVED_AT_ONCE = 20
 

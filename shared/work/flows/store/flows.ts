@@ -43,7 +43,7 @@ export type FlowSave = Pick<FlowRevision, 'definition' | 'ignored_fields' | 'kee
 
 export type FlowStoreOptions = {
   now?: () => Date
-  /** For how long a head that was read for a run serves further ones. A change takes so long. */
+  /** For how long a head that was read for a run serves further ones. A change takes this long. */
   headMs?: number
 }
 

@@ -5,7 +5,7 @@ import type { CollectionSpec } from '../../../platform/store/port.ts'
 import type { PlanHead, PlanRecord } from '../port.ts'
 import { asBegun, firstSteps } from '../transitions.ts'
 
-/** A plan is kept for so long after its end. */
+/** A plan is kept for this long after its end. */
 const KEPT_MS = 30 * DAY_MS
 /** A plan that has not ended in this time never will. Its steps are written once, so their expiry is fixed with the plan. */
 const LONGEST_MS = 365 * DAY_MS

@@ -19,7 +19,7 @@ export type PlanSchedule = {
   name: string
   timing: Timing
   plan: PlanRequest
-  /** It has no ticks while it is. */
+  /** A paused schedule has no ticks. */
   is_paused: boolean
   created_at: string
   updated_at: string

@@ -20,12 +20,12 @@ const NO_LIMITS: PlanLimits = { maxPlans: Infinity, maxBytes: Infinity }
 
 type Found = { plan: PlanRecord; version: number; place: StepsPlace }
 
-/** A creation that has not been completed for so long never will be. */
+/** A creation that has not been completed for this long never will be. */
 const CREATION_MS = 600_000
 /** Characters of remembered plans, about. */
 const MAX_REMEMBERED_CHARS = 32 * 1024 * 1024
 const MAX_USED = 10_000
-/** Whoever has ended a plan looks at it at once. The time is short, so that one that is deleted elsewhere is soon forgotten here. */
+/** A plan that was ended is read at once. The time is short, so that one that is deleted elsewhere is soon forgotten here. */
 const ENDED_MS = 10_000
 /** A client that has submitted a plan follows it at once. */
 const CREATED_MS = 1_000

@@ -15,7 +15,7 @@ export const PLAN_SCHEDULE_TICKS: CollectionSpec = {
 export type Claim = {
   planId: string
   lastId: string | null
-  /** When other ticks may take the plan for one that is never stored, in milliseconds since 1970. */
+  /** From this time on, in milliseconds since 1970, other ticks may assume that the plan will never be stored. */
   untilMs: number
 }
 

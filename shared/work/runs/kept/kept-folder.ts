@@ -4,22 +4,11 @@ import { removeWorkspace } from '../../../agent/tools/workspace/workspace.ts'
 import { AppError } from '../../../kernel/errors.ts'
 import { newToken } from '../../../kernel/ids.ts'
 import type { Log } from '../../../kernel/log.ts'
-import type { TenantId } from '../../../kernel/tenant.ts'
-import { contentOf, readAll } from '../../../platform/objects/content.ts'
-import type { Objects, WriteCondition } from '../../../platform/objects/port.ts'
+import type { Objects } from '../../../platform/objects/port.ts'
 import type { SaveProgress } from '../workspaces.ts'
 import type { Gate } from './gate.ts'
-import { filesPrefix, manifestKey, removeKept } from './keys.ts'
-import {
-  EMPTY_CONTENT,
-  isSameContent,
-  type KeptFile,
-  MAX_MANIFEST_BYTES,
-  type Manifest,
-  readManifest,
-  type StoredContent,
-  writeManifest,
-} from './manifest.ts'
+import { isSameContent, type KeptFile, type Manifest, type StoredContent } from './manifest.ts'
+import { type FolderIdentity, filesPrefix, ManifestStore, removeKept, unreadable } from './manifest-store.ts'
 import { type ScanLimits, scanFolder, TooMuch } from './scan.ts'
 import { type HashedFiles, sendContents } from './send.ts'
 import { fetchContent } from './transfer.ts'
@@ -32,13 +21,9 @@ export type KeptFolderDeps = {
   log: Log
 }
 
-/** `path` is where this process has the folder. */
-export type FolderIdentity = { tenant: TenantId; scope: string; path: string }
-
 /** What the store has of a folder that this process has claimed. */
 type Claim = { manifest: Manifest; tag: string; hashed: HashedFiles; sent: Map<string, StoredContent> }
 
-const CLAIM_TRIES = 5
 const RETRY_MS = 5_000
 
 /**
@@ -49,6 +34,7 @@ export class KeptFolder {
   readonly identity: FolderIdentity
   readonly #name: string
   readonly #deps: KeptFolderDeps
+  readonly #manifest: ManifestStore
   #last: Promise<unknown> = Promise.resolve()
   #bringing: Promise<void> | undefined
   #claim: Claim | undefined
@@ -56,13 +42,12 @@ export class KeptFolder {
   #retry: NodeJS.Timeout | undefined
   #leftOut: ReadonlySet<string> = new Set()
   readonly #watchers = new Set<(progress: SaveProgress) => void>()
-  /** The last time at which the manifest was written or read, on the clock of `performance.now()`. */
-  #usedMs = performance.now()
 
   constructor(identity: FolderIdentity, name: string, deps: KeptFolderDeps) {
     this.identity = identity
     this.#name = name
     this.#deps = deps
+    this.#manifest = new ManifestStore(identity, name, deps.objects)
   }
 
   /** Whether the store lacks what this process has. */
@@ -140,11 +125,11 @@ export class KeptFolder {
 
   /** Shows the store that the folder is in use, unless it has seen that within `ms`. */
   touch(ms: number): Promise<void> {
-    if (performance.now() - this.#usedMs < ms) return Promise.resolve()
+    if (this.#manifest.unusedMs < ms) return Promise.resolve()
     return this.#next(async () => {
-      this.#usedMs = performance.now()
+      this.#manifest.noteUse()
       if (this.#claim) await this.#write(this.#claim.manifest, this.#claim.hashed)
-      else if (await this.#deps.objects.has(manifestKey(this.#name))) await this.#claimManifest()
+      else if (await this.#manifest.exists()) await this.#manifest.claim()
     })
   }
 
@@ -163,7 +148,7 @@ export class KeptFolder {
   async #bring(): Promise<void> {
     const { objects, gate } = this.#deps
     const { path } = this.identity
-    const claim = await this.#claimManifest()
+    const claim = await this.#manifest.claim()
     await removeWorkspace(path)
     if (claim.isNew) return this.#use(claim)
     const staged = `${path}.${newToken()}.new`
@@ -180,41 +165,6 @@ export class KeptFolder {
 
   #use({ manifest, tag }: Pick<Claim, 'manifest' | 'tag'>): void {
     this.#claim = { manifest, tag, hashed: new Map(), sent: new Map() }
-  }
-
-  /** Writes the manifest as the newest owner. A new owner name also gives the objects of this process names of their own. */
-  async #claimManifest(): Promise<Pick<Claim, 'manifest' | 'tag'> & { isNew: boolean }> {
-    const { tenant, scope } = this.identity
-    for (let tries = 0; tries < CLAIM_TRIES; tries++) {
-      const found = await this.#find()
-      const before = found?.manifest ?? { ...EMPTY_CONTENT, revision: 0 }
-      const manifest = { ...before, tenant, scope, owner: newToken(), revision: before.revision + 1 }
-      const tag = await this.#put(manifest, found ? { tag: found.tag } : 'absent')
-      if (tag !== undefined) return { manifest, tag, isNew: !found }
-    }
-    throw new AppError('unavailable', 'the files are in use at another server; try again', { retryAfterSecs: 1 })
-  }
-
-  async #find(): Promise<{ manifest: Manifest; tag: string } | undefined> {
-    const found = await this.#deps.objects.find(manifestKey(this.#name))
-    if (!found) return undefined
-    const text = (await readAll(found.body, MAX_MANIFEST_BYTES)).toString()
-    try {
-      return { manifest: readManifest(text), tag: found.tag }
-    } catch (cause) {
-      throw unreadable(cause)
-    }
-  }
-
-  /** Returns the tag; `undefined` when another process has written the manifest. */
-  async #put(manifest: Manifest, when: WriteCondition): Promise<string | undefined> {
-    const { objects } = this.#deps
-    const content = contentOf(writeManifest(manifest))
-    this.#usedMs = performance.now()
-    const tag = await objects.write(manifestKey(this.#name), content, when)
-    if (tag !== undefined) return tag
-    const found = await this.#find() // A try whose answer did not come may have written it.
-    return found && writeManifest(found.manifest) === writeManifest(manifest) ? found.tag : undefined
   }
 
   async #trySave(): Promise<void> {
@@ -255,7 +205,7 @@ export class KeptFolder {
   async #write(content: Manifest, hashed: HashedFiles): Promise<void> {
     if (!this.#claim) return
     const manifest = { ...content, revision: this.#claim.manifest.revision + 1 }
-    const tag = await this.#put(manifest, { tag: this.#claim.tag })
+    const tag = await this.#manifest.put(manifest, { tag: this.#claim.tag })
     if (tag === undefined) {
       this.#forget()
       throw new AppError('conflict', 'another server has taken the files over')
@@ -283,6 +233,3 @@ export class KeptFolder {
     })
   }
 }
-
-const unreadable = (cause: unknown) =>
-  new AppError('unavailable', 'the stored files cannot be read: report this to the operator', { cause })

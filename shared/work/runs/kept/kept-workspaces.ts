@@ -15,8 +15,8 @@ import { readAll } from '../../../platform/objects/content.ts'
 import type { Objects } from '../../../platform/objects/port.ts'
 import { createWorkspaces, type KeptFiles, type LeaveListener, type Workspaces } from '../workspaces.ts'
 import { KeptFolder, type KeptFolderDeps } from './kept-folder.ts'
-import { MANIFESTS, manifestKey, removeKept } from './keys.ts'
 import { MAX_MANIFEST_BYTES, type Manifest } from './manifest.ts'
+import { MANIFESTS, manifestKey, removeKept } from './manifest-store.ts'
 
 export type KeptWorkspacesDeps = KeptFolderDeps & {
   /** What this process removes of what dead processes left in the store. */
@@ -36,7 +36,7 @@ const TOUCH_MS = HOUR_MS / 4
 
 /**
  * Opens the folders of a process that shares no disk with the others: those of sessions, plans and stored one-shot runs are kept in a store. `parent` may be shared
- * all the same, since the process has a folder of its own in it.
+ * anyway, since the process has a folder of its own in it.
  */
 export const openKeptWorkspaces = async (parent: string, deps: KeptWorkspacesDeps): Promise<KeptWorkspaces> =>
   new KeptWorkspaces(parent, await openRoot(parent), deps)

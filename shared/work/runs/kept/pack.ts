@@ -24,7 +24,7 @@ export class Packer {
   /** Resolves when the content is stored, which `sendFull` and `flush` see to. */
   add(content: ObjectContent): Promise<StoredContent> {
     const waiting = { ...Promise.withResolvers<StoredContent>(), content }
-    waiting.promise.catch(() => {}) // Whoever awaits it gets the error.
+    waiting.promise.catch(() => {}) // The error is thrown where the promise is awaited.
     this.#waiting.push(waiting)
     this.#bytes += content.bytes
     return waiting.promise

@@ -77,7 +77,7 @@ class Sender {
     const stored = this.#stored.get(sha256) ?? this.#store(content)
     const isSmall = bytes <= SMALL_BYTES
     if (isSmall)
-      stored.then(() => this.#tell(1)).catch(() => {}) // Whoever awaits it gets the error.
+      stored.then(() => this.#tell(1)).catch(() => {}) // The error is thrown where the promise is awaited.
     else await stored.then(() => this.#tell(1))
     if (isSmall) await this.#packer.sendFull()
     return { mark, atMs, sha256, bytes }
@@ -99,7 +99,7 @@ class Sender {
       this.#sending.sent.set(sha256, place)
       return place
     })
-    noted.catch(() => {}) // Whoever awaits it gets the error.
+    noted.catch(() => {}) // The error is thrown where the promise is awaited.
     this.#stored.set(sha256, noted)
     return noted
   }

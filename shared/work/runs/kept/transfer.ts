@@ -150,8 +150,8 @@ async function makeFile(root: string, file: KeptFile, body: AsyncIterable<Uint8A
 }
 
 /**
- * The time as `utimes` takes it: in seconds, of which a fraction may be cut off below the millisecond, so it is a little later. A negative number
- * would be replaced by the time of now; its text is not.
+ * The time as `utimes` takes it, in seconds. Half a microsecond is added, so that a fraction which is cut off does not lose a millisecond. It is a text,
+ * because `utimes` replaces a negative number by the present time.
  */
 const timeOf = (mtimeMs: number): string => String((mtimeMs % 1_000 === 0 ? mtimeMs : mtimeMs + 0.0005) / 1_000)
 

@@ -3,7 +3,7 @@ import type { RunEvent } from '../../../kernel/events.ts'
 
 /** Bytes of one run's events that are kept. A run with more is not replayed after its time. */
 const MAX_RUN_BYTES = 1024 * 1024
-/** Of all runs of a process: above it, runs of tenants with more than an equal share lose theirs. */
+/** The limit for all runs of a process: above it, runs of tenants with more than an equal share lose their events. */
 export const MAX_CAPTURED_BYTES = 64 * 1024 * 1024
 
 /** An event of a run, its number, and when it came, in milliseconds after the start of the run. `data` are those of its frame, if they are short. */

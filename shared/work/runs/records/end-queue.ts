@@ -12,7 +12,7 @@ export type EndQueueDeps = {
   auditOf(tenant: TenantId): Promise<Kept>
   /** The least time between two writes, in milliseconds, unless a full batch waits: under load, ends wait for others. */
   batchMs: number
-  /** How long the end of a plan's step waits for others, in milliseconds: the steps of a plan end one soon after the other. */
+  /** How long the end of a plan's step waits for others, in milliseconds: the steps of a plan often end shortly after each other. */
   stepWaitMs: number
   metrics: Metrics
   log: Log

@@ -44,7 +44,7 @@ class PhaseReader {
     } else this.#noteOf(undefined, event, atMs)
   }
 
-  /** The fields of a sub-agent's event are not known by their types. */
+  /** A sub-agent's event has no type of its own, so its fields are read by name. */
   #noteOf(agent: Agent, event: { type: string } & { readonly [field: string]: unknown }, atMs: number): void {
     const call = `${agent} ${String(event['id'])}`
     const name = String(event['tool_name'])

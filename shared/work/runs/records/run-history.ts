@@ -22,7 +22,7 @@ type SearchLimits = { rows: number; ms: number }
 /** Lists the runs that processes know. */
 export type ListKnown = (filter: RunFilter) => Promise<RunPage>
 
-/** A run, and the place behind it. One that is no longer kept is read and not listed. */
+/** A run as it was read, and the place behind it. It is listed only if `isKept`: otherwise its time is over. */
 type Row = { run: RunSummary; place: Place; isKept: boolean }
 type Search = Pick<RunFilter, 'status'> & RunSearch
 type Reading = Search & { pageSize: number; listKnown: ListKnown; onIncomplete(): void }

@@ -2,7 +2,8 @@ import type { Account } from '../../../../shared/agent/engine/account.ts'
 import { CallCount } from '../../../../shared/agent/engine/call-count.ts'
 import { Conversation } from '../../../../shared/agent/engine/conversation.ts'
 import type { Models, RunResources } from '../../../../shared/agent/engine/resources.ts'
-import { type RunInput, run } from '../../../../shared/agent/engine/run.ts'
+import { run } from '../../../../shared/agent/engine/run.ts'
+import type { RunInput } from '../../../../shared/agent/engine/run-input.ts'
 import { failure } from '../../../../shared/agent/providers/failures/failures.ts'
 import type {
   Message,

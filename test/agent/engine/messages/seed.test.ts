@@ -1,7 +1,7 @@
 import { expect } from 'chai'
+import { withStamps } from '../../../../shared/agent/engine/messages/branches.ts'
 import { messagePage } from '../../../../shared/agent/engine/messages/page.ts'
 import { seedHistory } from '../../../../shared/agent/engine/messages/seed.ts'
-import { withStamps } from '../../../../shared/agent/engine/messages/stamps.ts'
 import type { AppError } from '../../../../shared/kernel/errors.ts'
 
 type Seed = Parameters<typeof seedHistory>[0][number]

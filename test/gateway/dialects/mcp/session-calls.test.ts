@@ -1,4 +1,4 @@
-// Tests session-calls.ts and server.ts, and what mcp-routes.ts refuses.
+// Tests session-calls.ts, handler.ts and server.ts, and what mcp-routes.ts refuses.
 import { expect } from 'chai'
 import { SessionCalls } from '../../../../services/gateway/dialects/mcp/session-calls.ts'
 import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'

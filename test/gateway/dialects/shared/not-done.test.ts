@@ -1,4 +1,4 @@
-// Tests caller-context.ts, fields.ts and words-for-pages.ts through the routes of all dialects: what a client sends that changes nothing is named.
+// Tests caller-context.ts and fields.ts through the routes of all dialects: what a client sends that changes nothing is named.
 import { expect } from 'chai'
 import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
 import { sessionOf } from '../../session-of.ts'

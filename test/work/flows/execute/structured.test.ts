@@ -1,4 +1,4 @@
-// Tests structured.ts and dialogue.ts: the form that a provider gives an output.
+// Tests structured.ts and agent.ts: the form that a provider gives an output.
 
 import { expect } from 'chai'
 import { StructuredOutputs } from '../../../../shared/work/flows/execute/structured.ts'

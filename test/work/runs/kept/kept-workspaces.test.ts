@@ -1,4 +1,4 @@
-// Tests kept-folder.ts, send.ts, transfer.ts and scan.ts: what a process does with its folders is seen at the store and at the next process.
+// Tests kept-folder.ts, manifest-store.ts, send.ts, transfer.ts and scan.ts: what a process does with its folders is seen at the store and at the next process.
 import { mkdir, readdir, readFile, rm, stat, symlink, truncate, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'

@@ -222,10 +222,10 @@ export class Conversation {
 
 type SessionMessage = Schema<'SessionMessage'>
 
-/** The versions of messages are counted among so many branches, the newest ones. */
+/** The versions of messages are counted among this many branches, the newest ones. */
 const MOST_BRANCHES = 20
 
-/** Only of so many runs, the newest ones, it is told how they ended. */
+/** Only for this many runs, the newest ones, it is shown how they ended. */
 const MOST_RUNS = 200
 
 /** A run that this tab follows, with its place in the history, and with its whole prompt. */

@@ -23,7 +23,7 @@ type ComposerProps = {
 
 const DraftFileList = lazy(() => import('./draft-file-list.tsx').then((loaded) => loaded.DraftFileList))
 
-/** Where a message is written. While a run goes on the next message waits behind it, or its text is told to the run. */
+/** The field in which a message is written. While a run goes on, the next message waits for its end, or is given to the run itself. */
 export function Composer(props: ComposerProps) {
   const { draft, isBusy, refused, onSend, onSteer } = props
   const isPlanMode = useSignal(false)
@@ -84,7 +84,7 @@ function tellRun(draft: Signal<string>, onSteer: (text: string) => Promise<void>
   })
 }
 
-/** What is wrong with a file stands there. */
+/** Says why the message was not sent. A problem of a file stands at the file. */
 function Refused({ cause: { message }, files }: { cause: Error; files: DraftFiles }) {
   const isOfFile = files.list.value.some(({ problem }) => problem === message)
   return <Notice tone="bad">The message was not sent{isOfFile ? '.' : `: ${message}`}</Notice>

@@ -12,7 +12,7 @@ type ExchangeProps = { exchange: Exchange; sessionId: string; onRetry(): void }
 const Artifact = lazy(() => import('../../../parts/run/artifact.tsx').then((loaded) => loaded.Artifact))
 const MessageTools = lazy(() => import('./message-tools.tsx').then((loaded) => loaded.MessageTools))
 
-/** A prompt and its answer. One that is over is never drawn again. */
+/** A prompt and its answer. It is not drawn again once its run has ended. */
 export const ExchangeView = memo(({ exchange, conversation }: { exchange: Exchange; conversation: Conversation }) => (
   <article class="exchange">
     {exchange.prompt !== undefined && (

@@ -29,7 +29,7 @@ export function StatusLine({ conversation }: { conversation: Conversation }) {
   )
 }
 
-/** Facts that are not known yet are left out, and the group where none is. */
+/** Leaves out the facts that are not known yet, and the whole group if none of them is. */
 function Group({ name, children }: { name: string; children: ComponentChildren }) {
   const facts = [children].flat().filter((fact) => typeof fact === 'string')
   if (facts.length === 0) return null

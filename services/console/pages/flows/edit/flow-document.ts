@@ -52,7 +52,7 @@ export function documentOf(flow: Flow): FlowDocument {
 /** Drops what was written, for a flow that is deleted. */
 export const closeDocument = (name: string): void => void open().delete(name)
 
-/** The same text for the same JSON: the server keeps values, and orders their keys as it likes. A text that is no JSON stands for itself. */
+/** The same text for the same JSON: the server keeps values, and orders their keys as it likes. Returns a text that is not JSON as it is. */
 function canonical(text: string): string {
   try {
     return JSON.stringify(ordered(JSON.parse(text)))

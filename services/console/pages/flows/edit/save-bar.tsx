@@ -79,7 +79,7 @@ const Keeps = ({ version, keeps }: { version: number; keeps: Signal<boolean> }) 
 /** The newest version as it is stored, in the format that FLOWS_DIR and `ae flows push` take. */
 const exported = ({ name }: Flow) => download(flowPath(name), `${name}.yaml`, 'application/yaml')
 
-/** The step after a draft: a look at what runs, or the comparison with it. */
+/** What a person does after saving a draft: looks at the published version, or compares the draft with it. */
 function Next({ flow }: { flow: Flow }) {
   if (flow.published_version === null) return null
   const isPublished = flow.state === 'published'

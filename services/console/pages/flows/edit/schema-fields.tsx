@@ -15,7 +15,7 @@ type SchemaFieldsProps = {
 /** Changes the schema as it is when somebody does something. */
 type Edit = (change: (schema: JsonObject) => JsonObject) => void
 
-/** The properties of an object's schema. What has no field here is written in the JSON, and stays as it is. */
+/** The properties of an object's schema. Keywords without a field here can be changed in the JSON only, and are kept. */
 export function SchemaFields({ label, schema, problem, onChange }: SchemaFieldsProps) {
   const edit = useEdit(schema, onChange)
   return (

@@ -129,7 +129,7 @@ type PartProps = { fields: Fields; kind: Kind | undefined }
 
 type MainFieldsProps = PartProps & { kinds: readonly Kind[]; instance: Instance | undefined }
 
-/** Who answers, and the key: what nearly everybody needs. */
+/** The provider and its key, which nearly everybody needs. */
 const MainFields = ({ fields, kinds, kind, instance }: MainFieldsProps) => (
   <div class="form-grid">
     {!instance && (

@@ -64,7 +64,7 @@ function contextIn(model: Readonly<Record<string, unknown>> = {}): number | unde
   return given.find((value) => typeof value === 'number' && value > 0) as number | undefined
 }
 
-/** One of `Everything` uses the model for every role but that of recordings, for which few models are good. */
+/** `everything` uses the model for every role except recordings, for which few models are suitable. */
 export function routed(
   routing: Routing,
   role: Role | 'everything',
