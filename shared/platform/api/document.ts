@@ -13,6 +13,7 @@ export type Schema = {
   minimum?: number
   maximum?: number
   items?: Schema
+  minItems?: number
   maxItems?: number
   'x-go-name'?: string
   'x-wanted'?: string
