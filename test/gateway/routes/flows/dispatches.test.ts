@@ -51,7 +51,7 @@ describe('the history of the runs of flows', () => {
   }
 
   const rejected = (fields: Partial<Dispatch> = {}) => {
-    const error = { status: 400, type: 'invalid_request_error', message: 'no such instance', code: 'x' }
+    const error = { status: 400, type: 'invalid_request_error', message: 'no such instance', code: 'secret_missing' }
     const refused = dispatchOf({ ...fields, status: 'rejected', error, duration_ms: 0 })
     return { ...refused, ended_at: refused.started_at }
   }
@@ -91,7 +91,7 @@ describe('the history of the runs of flows', () => {
     const path = `/dispatches/${refused.trace_id}`
     expect(await described('GET', path, await get(path))).to.deep.include({
       status: 'rejected',
-      error: { type: 'invalid_request_error', message: 'no such instance' },
+      error: { type: 'invalid_request_error', message: 'no such instance', code: 'secret_missing' },
     })
   })
 
