@@ -1,3 +1,4 @@
+import type { CallOwner } from '../../shared/agent/providers/batch/pool/store.ts'
 import { hasKind } from '../../shared/kernel/errors.ts'
 import { itemTraceId, runIdOf } from '../../shared/kernel/ids.ts'
 import type { Log } from '../../shared/kernel/log.ts'
@@ -240,6 +241,14 @@ class ChunkWork {
 /** The process that starts an item executes it, without a job. */
 const NO_QUEUE = { add: async () => {} }
 const THIS_ONE = { hasAny: () => true, isAlive: async () => true }
+
+/** Queues the chunks some of whose calls have their answers. Where that fails they are looked at later (`reconcileBatches`). */
+export const queueChunks =
+  (queue: Pick<JobQueue, 'add'>) =>
+  async (tenant: TenantId, waves: readonly CallOwner[]): Promise<void> => {
+    const ids = new Set(waves.map(({ batch_id, chunk }) => chunkJobId(batch_id, chunk)))
+    await Promise.allSettled([...ids].map((id) => queue.add({ kind: 'batch', tenant, id })))
+  }
 
 type TellBatch = (tenant: TenantId, batch: Batch) => Promise<void>
 

@@ -1,31 +1,27 @@
-import {
-  type BatchAnswer,
-  type BatchCall,
-  GOES_LIVE,
-  type VendorBatches,
-} from '../../shared/agent/providers/batch/port.ts'
+import { newsOf } from '../../shared/agent/providers/batch/pool/news.ts'
+import { type CallPool, LAST_SHARE, LIVE_SHARE } from '../../shared/agent/providers/batch/pool/pool.ts'
+import { nameOf, type Wave } from '../../shared/agent/providers/batch/pool/store.ts'
+import { type BatchAnswer, type BatchCall, type VendorBatches } from '../../shared/agent/providers/batch/port.ts'
 import type { ToolBox } from '../../shared/agent/tools/port.ts'
 import { mayWait } from '../../shared/agent/tools/recorded-calls.ts'
 import { createKeyedQueue } from '../../shared/kernel/async/keyed-queue.ts'
+import { inSlices } from '../../shared/kernel/async/slices.ts'
 import { hasKind } from '../../shared/kernel/errors.ts'
 import { itemTraceId } from '../../shared/kernel/ids.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { SchemaCheckers } from '../../shared/platform/schemas/port.ts'
-import { answersUntil, type Batch, markOf, type NewChunk, type Wave } from '../../shared/work/flows/batch/batch.ts'
-import type { BatchStore } from '../../shared/work/flows/batch/store.ts'
+import { answersUntil, type Batch, type NewChunk } from '../../shared/work/flows/batch/batch.ts'
 import { checkInput } from '../../shared/work/flows/calls/choose-routes.ts'
 import type { Dispatches, Flow } from '../../shared/work/flows/port.ts'
 import type { FlowJobs } from './flow-jobs.ts'
 import { KeptCalls, type KeptCallsDeps } from './kept-calls.ts'
 
-export type WavesDeps = KeptCallsDeps & {
-  batches: BatchStore
+export type WavesDeps = Omit<KeptCallsDeps, 'pooled'> & {
+  pool: CallPool
   dispatches: Pick<Dispatches, 'get'>
   checkers: SchemaCheckers
   flows: Pick<FlowJobs, 'rehearse'>
-  /** Throws `rate_limit` when the tenant's budget is used up, and `unavailable` where that is not known. */
-  assertBudget(tenant: TenantId): Promise<void>
   /** `undefined` for an instance without batch endpoints, or that is gone. */
   openVendor(tenant: TenantId, instance: string): Promise<VendorBatches | undefined>
   /** Those that ask nobody. */
@@ -52,118 +48,84 @@ export type Advanced = {
 
 const NO_ITEMS: ReadonlySet<number> = new Set()
 const ALL_READY = { waiting: NO_ITEMS, unbegun: NO_ITEMS, lookAtMs: 0 }
-/** How long the process that submits a wave has for it. */
-const SUBMIT_MS = 90_000
-/** A batch that the vendor does not know so long after it was submitted is not known to it any more. */
-const GONE_MS = 600_000
+/** How long an item waits whose tool is away, or called by another process. */
+const HELD_UP_MS = 10_000
 /** The items that are read or rehearsed at a time. A rehearsal is mostly a wait for agents that run side by side. */
 const AT_ONCE = 16
-/** The pauses between two looks at a vendor: a part of how long the wave has been there. */
-const PAUSE = { least: 10_000, most: 300_000, share: 0.05 }
-/** The last parts of the time until the deadline: in the first one no call waits for a vendor, and from the second on nothing is sent to it and what is there is cancelled. */
-const LIVE_SHARE = 0.1
-const LAST_SHARE = 0.2
-/** Another answer may come of the same call to the live API. */
-const isPassing = ({ status }: BatchAnswer): boolean => status === 429 || status >= 500
 
 /**
- * Sends the model calls of a chunk's items through the batches of a vendor, one wave after the other (D55.6a). Each item is rehearsed with the answers so far, which shows its
+ * Sends the model calls of a chunk's items through the pool of their tenant (D58), one wave after the other (D55.6a). Each item is rehearsed with the answers so far, which shows its
  * next calls; when it makes none, it is ready to be executed with these answers.
  */
 export class BatchWaves {
   readonly #deps: WavesDeps
-  /** One chunk of a tenant is rehearsed at a time, which takes CPU: so the first ones are at the vendor soon, whatever becomes of this process then. */
+  /** One chunk of a tenant is rehearsed at a time, which takes CPU: so the first ones are in the pool soon, whatever becomes of this process then. */
   readonly #rehearsals = createKeyedQueue()
   readonly #keptCalls: KeptCalls
 
   constructor(deps: WavesDeps) {
     this.#deps = deps
-    this.#keptCalls = new KeptCalls(deps)
+    this.#keptCalls = new KeptCalls({ ...deps, pooled: deps.pool.store })
   }
 
   /** Takes a chunk as far as it comes without a wait. Throws `unavailable` when the store is away. */
   async advance(tenant: TenantId, of: ChunkOfBatch): Promise<Advanced> {
-    const { batches, openVendor, now } = this.#deps
+    const { pool, openVendor, now } = this.#deps
     const { batch, chunk, definition } = of
     const vendor = batch.vendor_instance === null ? undefined : await openVendor(tenant, batch.vendor_instance)
-    const left = (Date.parse(batch.deadline_at) - now().getTime()) / spanOf(batch)
-    const isLast = left < LAST_SHARE || batch.status !== 'running'
-    const waves = await batches.waves(tenant, chunk)
-    let wave: Looked = waves.find(({ state }) => state !== 'answered')
+    const leftMs = Date.parse(batch.deadline_at) - now().getTime()
+    const [left, isLast] = [leftMs / spanOf(batch), leftMs / spanOf(batch) < LAST_SHARE]
     const goesLive = definition && toolsOf(definition).some((name) => this.#find(name)?.mayWait === false)
     if (!vendor || !definition || left < LIVE_SHARE || batch.status !== 'running' || goesLive) {
-      if (vendor && wave) await cancel(vendor, wave)
-      return { answers: await batches.answers(tenant, chunk), ...ALL_READY }
+      await this.#withdraw(tenant, { chunk, vendor })
+      return { answers: await pool.store.answers(tenant, chunk), ...ALL_READY }
     }
     const unbegun = new Set(await this.#unbegun(tenant, chunk))
     const later = (answers: Map<string, BatchAnswer>, lookAtMs: number) => ({
       ...{ answers, waiting: unbegun, unbegun, lookAtMs },
     })
-    for (let number = 1 + (waves.at(-1)?.wave ?? -1); ; number++) {
-      if (wave && wave !== 'refused') wave = await this.#look(tenant, { of, wave, vendor, isLast })
-      const answers = await batches.answers(tenant, chunk)
-      if (wave) return later(answers, this.#nextLook(wave))
+    for (;;) {
+      const waves = await pool.store.waves(tenant, chunk)
+      const open = await this.#lookAll(tenant, waves, { of, vendor, isLast })
+      const answers = await pool.store.answers(tenant, chunk)
+      if (open.length > 0) return later(answers, Math.min(...open.map((wave) => pool.nextLook(wave))))
       const rehearse = () => this.#rehearse(tenant, { ...of, definition }, { answers, unbegun })
-      const isOver = isLast || (await this.#hasSpentAll(tenant))
-      const { calls, isHeldUp } = isOver ? NOTHING : await this.#inTurn(tenant, definition, rehearse)
-      if (isHeldUp) return later(answers, now().getTime() + PAUSE.least)
+      const { calls, isHeldUp } = isLast ? NOTHING : await this.#inTurn(tenant, definition, rehearse)
+      if (isHeldUp) return later(answers, now().getTime() + HELD_UP_MS)
       if (calls.length === 0) return { answers, ...ALL_READY, unbegun }
-      wave = await this.#submit(tenant, { of, vendor, calls, number })
+      await pool.add(tenant, chunk, { calls, number: 1 + (waves.at(-1)?.wave ?? -1), ...termsOf(batch) })
     }
   }
 
-  /** Nothing more is sent to a vendor then, where it would be paid: the budget refuses the items as it refuses live runs. */
-  #hasSpentAll(tenant: TenantId): Promise<boolean> {
-    return this.#deps.assertBudget(tenant).then(
-      () => false,
-      (cause: unknown) => {
-        if (hasKind(cause, 'rate_limit')) return true
-        throw cause
-      },
-    )
+  /** The waves that wait. */
+  async #lookAll(tenant: TenantId, waves: readonly Wave[], looking: Looking): Promise<Wave[]> {
+    const { pool } = this.#deps
+    const look = (wave: Wave) => (isOfItsOwn(wave) ? this.#lookAtOld(tenant, wave, looking) : pool.look(tenant, wave))
+    const open = waves.filter(({ state }) => state !== 'answered')
+    return (await Promise.all(open.map(look))).filter((wave) => wave !== undefined)
   }
 
-  /** Returns the wave while it has no answers; `undefined` when it has, or is not there. */
-  async #look(tenant: TenantId, { of, wave, vendor, isLast }: Looking): Promise<Looked> {
-    const { batches, now } = this.#deps
-    if (wave.state === 'submitting') {
-      if (now().getTime() - wave.at_ms < SUBMIT_MS) return wave // Another process may be at it.
-      const found = await vendor.find({ ...wave, mark: markOf(wave) }).catch(() => 'unsure' as const)
-      if (found === 'unsure') return wave
-      if (!found) await batches.removeWave(tenant, wave)
-      else await batches.changeWave(tenant, wave, { state: 'submitted', vendor_id: found.id })
-      return found && wave
-    }
+  /** An earlier version has sent this wave as a batch of its own. What has come of it is kept; what the vendor has not got is rehearsed again, and pooled. */
+  async #lookAtOld(tenant: TenantId, wave: Wave, { of, vendor, isLast }: Looking): Promise<Wave | undefined> {
+    const { pool, now, log } = this.#deps
     if (isLast) await cancel(vendor, wave)
-    const answers = await vendor.read(wave.vendor_id ?? '').catch((cause: unknown) => this.#unread(wave, cause))
-    if (!answers) return wave
-    if (answers === 'refused') return this.#sendLater(tenant, wave)
-    await this.#keep(tenant, { of, wave, answers })
+    const news = await newsOf(submissionOf(wave), { vendor, nowMs: now().getTime(), log })
+    if (news === 'waits') return wave
+    if (news === 'lost' || news === 'no_room') await pool.store.removeWave(tenant, wave)
+    else if ('found' in news) {
+      await pool.store.changeWave(tenant, wave, { state: 'submitted', vendor_id: news.found })
+      return wave
+    } else await pool.keep(tenant, { ...wave, ...termsOf(of.batch) }, news.answers)
     return undefined
   }
 
-  /** For a batch that cannot be read: no answers when the vendor does not know it any more, and `undefined` where they may still come. */
-  #unread(wave: Wave, cause: unknown): ReadonlyMap<string, BatchAnswer> | undefined {
-    const { now, log } = this.#deps
-    const isGone = hasKind(cause, 'not_found') && now().getTime() - wave.at_ms > GONE_MS
-    log.warn('the batch of a vendor cannot be read', { batch_id: wave.batch_id, is_gone: isGone, cause })
-    return isGone ? new Map() : undefined
-  }
-
-  /** The vendor has had no room for the wave. */
-  async #sendLater(tenant: TenantId, wave: Wave): Promise<'refused'> {
-    await this.#deps.batches.removeWave(tenant, wave)
-    return 'refused'
-  }
-
-  async #keep(tenant: TenantId, { of, wave, answers }: Answered): Promise<void> {
-    const { batches } = this.#deps
-    const kept = wave.calls.map((call): [string, BatchAnswer] => {
-      const answer = answers.get(call)
-      return [call, answer && !isPassing(answer) ? answer : GOES_LIVE]
-    })
-    await batches.addAnswers(tenant, of.chunk, { answers: new Map(kept), expires_at: answersUntil(of.batch) })
-    await batches.changeWave(tenant, wave, { state: 'answered' })
+  /** Nobody waits for the calls of a chunk any more. */
+  async #withdraw(tenant: TenantId, { chunk, vendor }: { chunk: NewChunk; vendor: VendorBatches | undefined }) {
+    const { pool } = this.#deps
+    const open = (await pool.store.waves(tenant, chunk)).filter(({ state }) => state !== 'answered')
+    for (const wave of open)
+      if (!isOfItsOwn(wave)) await pool.withdraw(tenant, wave)
+      else if (vendor) await cancel(vendor, wave)
   }
 
   /** `undefined` for a tool whose server is away. */
@@ -177,7 +139,7 @@ export class BatchWaves {
     return toolsOf(definition).length > 0 ? rehearse() : this.#rehearsals.run(tenant, rehearse)
   }
 
-  /** The next calls of the items that have not begun. All of a wave are of one model. */
+  /** The next calls of the items that have not begun. */
   async #rehearse(
     tenant: TenantId,
     of: Known,
@@ -185,14 +147,13 @@ export class BatchWaves {
   ): Promise<Rehearsed> {
     let isHeldUp = toolsOf(of.definition).some((name) => !this.#find(name))
     if (isHeldUp) return { calls: [], isHeldUp }
-    const calls = await inSlices([...unbegun], async (i) => {
-      const found = of.leaving?.aborted ? undefined : await this.#rehearseItem(tenant, of, { i, answers })
-      isHeldUp ||= found === undefined
-      return found ?? []
+    const found = await inSlices([...unbegun], AT_ONCE, async (i) => {
+      const next = of.leaving?.aborted ? undefined : await this.#rehearseItem(tenant, of, { i, answers })
+      isHeldUp ||= next === undefined
+      return next ?? []
     })
-    const [first] = calls
-    const wave = calls.filter(({ path, body }) => path === first?.path && body['model'] === first.body['model'])
-    return { calls: wave, isHeldUp: isHeldUp && (wave.length === 0 || of.leaving?.aborted === true) }
+    const calls = found.flat()
+    return { calls, isHeldUp: isHeldUp && (calls.length === 0 || of.leaving?.aborted === true) }
   }
 
   async #rehearseItem(
@@ -225,35 +186,10 @@ export class BatchWaves {
   /** The places of the items that have not begun. */
   async #unbegun(tenant: TenantId, { batch_id, first, ends }: NewChunk): Promise<number[]> {
     const open = [...ends.keys()].filter((i) => ends[i] === null)
-    const hasBegun = (i: number) => this.#deps.dispatches.get(tenant, itemTraceId(batch_id, first + i))
-    return inSlices(open, async (i) => ((await hasBegun(i)) ? [] : [i]))
-  }
-
-  /** The wave is stored before it is sent, so that it is sent by one process, and looked for at the vendor by the next. */
-  async #submit(tenant: TenantId, { of, vendor, calls, number }: Submitting): Promise<Looked> {
-    const { batches, now, log } = this.#deps
-    const { batch_id, chunk } = of.chunk
-    const ids = calls.map(({ id }) => id)
-    const key = { batch_id, chunk, wave: number }
-    const wave: Wave = { ...key, state: 'submitting', vendor_id: null, at_ms: now().getTime(), calls: ids }
-    if (!(await batches.addWave(tenant, wave, of.batch))) return wave
-    try {
-      const sent = { state: 'submitted', vendor_id: await vendor.submit(calls, markOf(wave)) } as const
-      await batches.changeWave(tenant, wave, sent)
-      return { ...wave, ...sent }
-    } catch (cause) {
-      log.warn('calls could not be sent to the batch of a vendor', { batch_id, cause })
-      if (hasKind(cause, 'rate_limit')) return this.#sendLater(tenant, wave)
-      if (!hasKind(cause, 'upstream') && !hasKind(cause, 'not_found')) return wave // It may have them: the next look asks.
-      await this.#keep(tenant, { of, wave, answers: new Map() })
-      return undefined
-    }
-  }
-
-  #nextLook(wave: Wave | 'refused'): number {
-    const nowMs = this.#deps.now().getTime()
-    const grown = wave === 'refused' ? PAUSE.most : PAUSE.share * (nowMs - wave.at_ms)
-    return nowMs + Math.min(PAUSE.most, Math.max(PAUSE.least, grown))
+    const hasBegun = await inSlices(open, AT_ONCE, async (i) => {
+      return (await this.#deps.dispatches.get(tenant, itemTraceId(batch_id, first + i))) !== undefined
+    })
+    return open.filter((_, at) => !hasBegun[at])
   }
 }
 
@@ -266,28 +202,25 @@ const NOTHING: Rehearsed = { calls: [], isHeldUp: false }
 const toolsOf = ({ tools, sub_agents: agents }: Flow['definition']): string[] =>
   [tools, ...agents.map((each) => each.tools)].flat()
 
-/** A wave that waits, or that is to be sent again later. */
-type Looked = Wave | 'refused' | undefined
+const isOfItsOwn = ({ state }: Wave): boolean => state === 'submitting' || state === 'submitted'
 
 /** The vendor may have a wave, too, for whose submission there was no answer. */
 async function cancel(vendor: VendorBatches, wave: Wave): Promise<void> {
   const { vendor_id: id } = wave
   try {
-    const found = id === null ? await vendor.find({ ...wave, mark: markOf(wave) }) : { id }
+    const found = id === null ? await vendor.find(submissionOf(wave)) : { id }
     if (found && found !== 'unsure') await vendor.cancel(found.id)
   } catch {} // It has ended, or will.
 }
 
-/** The results for all, in their order, of a few at a time. */
-async function inSlices<T>(all: readonly number[], work: (each: number) => Promise<T[]>): Promise<T[]> {
-  const results: T[][] = []
-  for (let at = 0; at < all.length; at += AT_ONCE)
-    results.push(...(await Promise.all(all.slice(at, at + AT_ONCE).map(work))))
-  return results.flat()
-}
+const submissionOf = (wave: Wave) => ({ ...wave, mark: nameOf(wave), count: wave.calls.length, first: wave.calls[0] ?? '' })
 
-type Looking = { of: ChunkOfBatch; wave: Wave; vendor: VendorBatches; isLast: boolean }
-type Answered = { of: ChunkOfBatch; wave: Wave; answers: ReadonlyMap<string, BatchAnswer> }
-type Submitting = { of: ChunkOfBatch; vendor: VendorBatches; calls: readonly BatchCall[]; number: number }
+type Looking = { of: ChunkOfBatch; vendor: VendorBatches; isLast: boolean }
 
 const spanOf = ({ created_at, deadline_at }: Batch): number => Date.parse(deadline_at) - Date.parse(created_at)
+
+const termsOf = (batch: Batch) => ({
+  instance: batch.vendor_instance ?? '',
+  until_ms: Date.parse(batch.deadline_at) - LAST_SHARE * spanOf(batch),
+  expires_ms: Date.parse(answersUntil(batch)),
+})

@@ -1,7 +1,8 @@
+import { CallPool } from '../../shared/agent/providers/batch/pool/pool.ts'
 import type { Settings } from '../../shared/platform/config/groups.ts'
 import type { OpenedTenantConfig } from '../wiring/open-tenant-config.ts'
 import { BatchJobs } from './batch-jobs.ts'
-import { BatchWaves, type WavesDeps } from './batch-waves.ts'
+import { BatchWaves } from './batch-waves.ts'
 import type { Executor } from './executor.ts'
 import type { FlowJobs } from './flow-jobs.ts'
 import type { ExecutorParts, Membership } from './open-parts.ts'
@@ -17,32 +18,17 @@ export function createBatchJobs(
   { flows: parts, store, tenantConfig, executor, flowJobs: flows, tools, events, log }: BatchParts,
   membership: Pick<Membership, 'epoch' | 'executors'>,
 ): BatchJobs {
-  const { configs, limits, outbox } = tenantConfig
-  const { batches, files } = store
-  const shared = { ...parts, batches, checkers: patientChecks(parts.schemas), flows, now: () => new Date(), log }
+  const { configs, limits, outbox, openVendor } = tenantConfig
+  const { batches, files, pooled } = store
+  const now = () => new Date()
+  const shared = { ...parts, batches, checkers: patientChecks(parts.schemas), flows, now, log }
+  const pool = new CallPool({ store: pooled, now })
   return new BatchJobs({
     ...{ ...shared, files, configs, keepsHistory },
-    waves: new BatchWaves({
-      ...{ ...shared, ...membership, toolBox: tools.toolBox },
-      openVendor: vendorsOf(tenantConfig),
-      assertBudget: limits.assertBudget,
-    }),
+    waves: new BatchWaves({ ...shared, ...membership, pool, toolBox: tools.toolBox, openVendor }),
     admission: limits.admission,
     tell: tellingBatches({ events, outbox }),
     runs: executor.runs,
     draining: executor.draining,
   })
 }
-
-/** The batch endpoints of a tenant's instance; `undefined` where its key cannot be read, too: its live calls say so. */
-const vendorsOf =
-  ({ configs, credentials, openBatches }: OpenedTenantConfig): WavesDeps['openVendor'] =>
-  async (tenant, name) => {
-    const config = await configs.get(tenant)
-    const instance = config.instances.find((each) => each.name === name)
-    try {
-      return instance && openBatches(instance, credentials.read(tenant, instance, config))
-    } catch {
-      return undefined
-    }
-  }

@@ -1,3 +1,4 @@
+import type { PoolStore } from '../../shared/agent/providers/batch/pool/store.ts'
 import type { BatchAnswer } from '../../shared/agent/providers/batch/port.ts'
 import { begunOf, type CallKeeper } from '../../shared/agent/tools/recorded-calls.ts'
 import type { KnownExecutors } from '../../shared/cluster/members/executors.ts'
@@ -5,10 +6,9 @@ import { retryUntil } from '../../shared/kernel/async/retry.ts'
 import type { JsonObject } from '../../shared/kernel/events.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Batch, NewChunk } from '../../shared/work/flows/batch/batch.ts'
-import type { BatchStore } from '../../shared/work/flows/batch/store.ts'
 
 export type KeptCallsDeps = {
-  batches: Pick<BatchStore, 'addAnswer' | 'answers'>
+  pooled: Pick<PoolStore, 'addAnswer' | 'answers'>
   executors: Pick<KnownExecutors, 'isAlive'>
   /** This executor's epoch. */
   epoch(): number
@@ -35,16 +35,16 @@ export class KeptCalls {
 
   /** Keeps those of the items of a chunk. */
   of(tenant: TenantId, { expires_at }: Pick<Batch, 'expires_at'>, { chunk, answers }: Keeping): CallKeeper {
-    const { batches, epoch, executors } = this.#deps
+    const { pooled, epoch, executors } = this.#deps
     const add = (id: string, body: JsonObject) =>
-      batches.addAnswer(tenant, chunk, { call: id, answer: { status: KEPT, body }, expires_at })
+      pooled.addAnswer(tenant, chunk, { call: id, answer: { status: KEPT, body }, expires_ms: Date.parse(expires_at) })
     return {
       begin: async (id) => {
         if (await add(begunOf(id), { executor: epoch() })) {
           this.#atWork.add(id)
           return 'begun'
         }
-        const known = await batches.answers(tenant, chunk)
+        const known = await pooled.answers(tenant, chunk)
         const executor = Number(known.get(begunOf(id))?.body['executor'])
         const isAlive = executor === epoch() ? this.#atWork.has(id) : await executors.isAlive(executor)
         return isAlive || known.has(id) ? 'elsewhere' : 'lost'

@@ -1,3 +1,4 @@
+import { PoolDriver } from '../../shared/agent/providers/batch/pool/driver.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import { createAges } from '../../shared/work/flows/calls/end-lost-execution.ts'
 import { sweepOrphans } from '../../shared/work/flows/calls/orphan-sweep.ts'
@@ -6,7 +7,7 @@ import { reconcilePlans } from '../../shared/work/plans/reconcile.ts'
 import type { PlanSchedules } from '../../shared/work/plans/schedules.ts'
 import { createAbsence } from '../../shared/work/runs/records/lost-runs.ts'
 import { recordLost } from '../wiring/run-records.ts'
-import { reconcileBatches } from './batch-jobs.ts'
+import { queueChunks, reconcileBatches } from './batch-jobs.ts'
 import type { ExecutorParts, Membership } from './open-parts.ts'
 import { tellingBatches } from './publish-ends.ts'
 
@@ -19,12 +20,14 @@ const LOST_EVERY_MS = 15_000
 /** How long a process is away before its runs count as lost: longer than the gateways take to record what it has sent them. */
 const LOST_AFTER_MS = 30_000
 const RECONCILE_EVERY_MS = 10_000
+const POOLS_EVERY_MS = 2_000
 const RESTORE_EVERY_MS = 60_000
 
 /** Starts what every executor does from time to time, one after the other or several at once. Returns the function that ends it. */
 export function startSweeps(parts: Parts, membership: Membership, plans: PlanParts | undefined): () => void {
   const stops = [
     startBatchReconciler(parts),
+    startPools(parts),
     startRetentionSweep(parts),
     startFileSweep(parts),
     startOrphanSweep(parts, membership),
@@ -54,6 +57,20 @@ function startBatchReconciler({ store: { batches }, tenantConfig, events, queue,
   }
   const onFailure = (cause: unknown) => log.warn('lost batches could not be queued; it is tried again', { cause })
   return repeat(reconcile, { everyMs: RECONCILE_EVERY_MS, isAtOnce: true, onFailure })
+}
+
+/** Takes the calls that wait for vendors' batches to them (D58). */
+function startPools({ store: { pooled }, tenantConfig, queue, fence, log }: Parts): () => void {
+  if (!tenantConfig) return () => {}
+  const { openVendor, limits } = tenantConfig
+  const onAnswered = queueChunks(queue)
+  const deps = { openVendor, assertBudget: limits.assertBudget, onAnswered, now: () => new Date(), log }
+  const driver = new PoolDriver({ store: pooled, ...deps })
+  const look = async () => {
+    if (fence.isHeld()) await driver.look()
+  }
+  const onFailure = (cause: unknown) => log.warn('calls could not be sent to batches; it is tried again', { cause })
+  return repeat(look, { everyMs: POOLS_EVERY_MS, onFailure })
 }
 
 /** Sends all schedules to the queue: at start, and every minute. */

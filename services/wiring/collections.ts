@@ -1,6 +1,13 @@
 import { LEDGER } from '../../shared/agent/customers/store/ledger.ts'
 import { MEMORY_ENTRIES } from '../../shared/agent/customers/store/memory-entries.ts'
 import { FILE_CONTENTS, FILE_DUES, FILES } from '../../shared/agent/files/records.ts'
+import { OPEN_POOLS } from '../../shared/agent/providers/batch/pool/open-pools.ts'
+import {
+  BATCH_ANSWERS,
+  BATCH_WAVES,
+  POOL_BATCHES,
+  POOL_PARCELS,
+} from '../../shared/agent/providers/batch/pool/store.ts'
 import { BUSY_SESSIONS } from '../../shared/agent/sessions/busy-sessions.ts'
 import { ONE_SHOT_LOG, SESSION_LOG } from '../../shared/agent/sessions/log-documents.ts'
 import { SESSIONS } from '../../shared/agent/sessions/store.ts'
@@ -18,7 +25,7 @@ import {
 import { USAGE, USAGE_TENANTS } from '../../shared/tenancy/usage/store/usage.ts'
 import { WEBHOOK_DELIVERIES, WEBHOOK_OUTBOX } from '../../shared/tenancy/webhooks/store/deliveries.ts'
 import { WEBHOOK_RECEIVERS } from '../../shared/tenancy/webhooks/store/receivers.ts'
-import { BATCH_ANSWERS, BATCH_CHUNKS, BATCH_WAVES, BATCHES, OPEN_BATCHES } from '../../shared/work/flows/batch/store.ts'
+import { BATCH_CHUNKS, BATCHES, OPEN_BATCHES } from '../../shared/work/flows/batch/store.ts'
 import { FLOW_EVALUATIONS } from '../../shared/work/flows/evaluate/evaluation-store.ts'
 import {
   DISPATCH_ANSWERS,
@@ -60,6 +67,9 @@ export const COLLECTIONS: readonly CollectionSpec[] = [
   BATCH_CHUNKS,
   BATCH_WAVES,
   BATCH_ANSWERS,
+  POOL_PARCELS,
+  POOL_BATCHES,
+  OPEN_POOLS,
   OPEN_BATCHES,
   IDEMPOTENCY,
   JOBS,

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { createLedger, type Ledger } from '../../shared/agent/customers/store/ledger.ts'
 import { createMemoryEntries, type MemoryEntries } from '../../shared/agent/customers/store/memory-entries.ts'
 import { Files } from '../../shared/agent/files/files.ts'
+import { PoolStore } from '../../shared/agent/providers/batch/pool/store.ts'
 import { type BusySessions, createBusySessions } from '../../shared/agent/sessions/busy-sessions.ts'
 import { createSessionStore, type SessionStore } from '../../shared/agent/sessions/store.ts'
 import { DecidedPermissions } from '../../shared/cluster/permissions/decided.ts'
@@ -67,6 +68,7 @@ export type OpenedStore = {
   flowEvaluations: FlowEvaluationStore
   dispatches: DispatchStore
   batches: BatchStore
+  pooled: PoolStore
   idempotency: JoinableKeys
   jobs: JobStore
   plans: Plans
@@ -110,6 +112,7 @@ const createStores = (
   flowEvaluations: new FlowEvaluationStore(store),
   dispatches: new StoredDispatches(store),
   batches: new BatchStore(store),
+  pooled: new PoolStore(store),
   idempotency: createIdempotency(store),
   jobs: createJobStore(store),
   plans: new StoredPlans(store, { limits: { maxPlans: plansPerTenant, maxBytes: planBytesPerTenant } }),

@@ -6,6 +6,7 @@ import { MODEL_LIMITS } from '../../shared/agent/providers/limits.ts'
 import type { ModelProvider } from '../../shared/agent/providers/port.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
+import type { TenantId } from '../../shared/kernel/tenant.ts'
 import { ConfigError } from '../../shared/platform/config/config.ts'
 import type { Form } from '../../shared/platform/config/fields.ts'
 import type { Settings } from '../../shared/platform/config/groups.ts'
@@ -52,8 +53,8 @@ export type OpenedTenantConfig = {
     credentials: Credentials,
     transportOf?: (live: Transport) => Transport,
   ): Promise<ModelProvider>
-  /** The batch endpoints of an instance; `undefined` for a type without any. */
-  openBatches(instance: StoredInstance, credentials: Credentials): VendorBatches | undefined
+  /** The batch endpoints of an instance; `undefined` for a type without any, and where its key cannot be read: its live calls say so. */
+  openVendor(tenant: TenantId, instance: string): Promise<VendorBatches | undefined>
   egress: Pick<Egress, 'request'>
   close(): Promise<void>
 }
@@ -107,8 +108,7 @@ export async function openTenantConfig(
     outbox,
     inspector: new InstanceInspector({ ...inspected, ...probesOf(openInstance, limits) }),
     openInstance,
-    openBatches: ({ type, url: baseUrl }, { key: apiKey = '', headers }) =>
-      openVendorBatches({ type, baseUrl, apiKey, headers, send: transport.send }),
+    openVendor: vendorsOf({ configs, credentials, send: transport.send }),
     egress,
     async close() {
       await limits.close()
@@ -156,6 +156,23 @@ const createInstanceOpener =
       onLeftOut,
     })
     return { ...provider, ...(prices && { prices: pricesOf({ prices }) }), caps: limits }
+  }
+
+type VendorParts = { configs: Pick<LiveConfigs, 'get'>; credentials: CredentialReader; send: Transport['send'] }
+
+const vendorsOf =
+  ({ configs, credentials, send }: VendorParts): OpenedTenantConfig['openVendor'] =>
+  async (tenant, name) => {
+    const config = await configs.get(tenant)
+    const instance = config.instances.find((each) => each.name === name)
+    if (!instance) return undefined
+    const { type, url: baseUrl } = instance
+    try {
+      const { key: apiKey = '', headers } = credentials.read(tenant, instance, config)
+      return openVendorBatches({ type, baseUrl, apiKey, headers, send })
+    } catch {
+      return undefined
+    }
   }
 
 /** The egress is opened at the first request: its library is large, and most processes never send one. */

@@ -14,6 +14,7 @@ export type IdPrefix =
   | 'mem'
   | 'plan'
   | 'batch'
+  | 'pool'
   | 'hook'
   | 'msg'
   | 'file'

@@ -1,7 +1,7 @@
 // Tests batch-jobs.ts with work/flows/batch: batches in SQLite, whose items this process executes with answers that a test gives.
 
 import { expect } from 'chai'
-import { BatchJobs, type BatchJobsDeps, reconcileBatches } from '../../services/executor/batch-jobs.ts'
+import { BatchJobs, type BatchJobsDeps, queueChunks, reconcileBatches } from '../../services/executor/batch-jobs.ts'
 import { FlowJobs } from '../../services/executor/flow-jobs.ts'
 import { MetricsRegistry } from '../../services/ops/registry.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
@@ -351,6 +351,16 @@ describe('the items of batches', () => {
     for (let looks = 0; looks < 2; looks++) await reconcile()
     expect((await calls.get(TENANT, id)).status).to.equal('done')
     expect(told.filter(([ended]) => ended === id)).to.deep.equal([[id, 'done']])
+  })
+
+  it('D58.2: are queued when calls of theirs have their answers, each chunk once, also where the queue is away', async () => {
+    const added: string[] = []
+    const add = async ({ id }: Job) => {
+      if (added.push(id) === 1) throw new AppError('unavailable', 'the queue is away')
+    }
+    const waves = [1, 1, 2].map((chunk, wave) => ({ batch_id: 'batch_a', chunk, wave }))
+    await queueChunks({ add })(TENANT, waves)
+    expect(added).to.deep.equal(['batch_a-1', 'batch_a-2'])
   })
 
   it('D55: a key starts one batch, and another body with it is refused; a batch and its results are its tenant’s', async () => {

@@ -2,22 +2,20 @@
 
 import { expect } from 'chai'
 import { BatchWaves, type ChunkOfBatch } from '../../services/executor/batch-waves.ts'
-import {
-  type BatchAnswer,
-  type BatchCall,
-  GOES_LIVE,
-  type VendorBatches,
-} from '../../shared/agent/providers/batch/port.ts'
+import { PoolDriver } from '../../shared/agent/providers/batch/pool/driver.ts'
+import { CallPool } from '../../shared/agent/providers/batch/pool/pool.ts'
+import { PoolStore } from '../../shared/agent/providers/batch/pool/store.ts'
 import type { Tool } from '../../shared/agent/tools/port.ts'
-import { AppError } from '../../shared/kernel/errors.ts'
+import { itemTraceId } from '../../shared/kernel/ids.ts'
 import { DEFAULT_TENANT as TENANT } from '../../shared/kernel/tenant.ts'
-import { type Batch, divide, markOf } from '../../shared/work/flows/batch/batch.ts'
+import { type Batch, divide } from '../../shared/work/flows/batch/batch.ts'
 import { BatchStore } from '../../shared/work/flows/batch/store.ts'
+import { GOOD, ScriptedVendor } from '../support/scripted-vendor.ts'
 import { SILENT_LOG } from '../support/silent-log.ts'
 import { useTestStore } from '../support/test-store.ts'
 
 const HOUR_MS = 3_600_000
-const GOOD: BatchAnswer = { status: 200, body: { text: 'good' } }
+const SOON_MS = 10_000
 const CHECKER = { findUnusable: async () => [], check: async () => [] }
 const EPOCH = 7
 const TOOLS: Record<string, Tool> = Object.fromEntries(
@@ -26,9 +24,9 @@ const TOOLS: Record<string, Tool> = Object.fromEntries(
 const DEFINITION = { input_schema: {}, output_schema: {}, tools: [], sub_agents: [], evolve: false }
 
 describe('the waves of a chunk', () => {
-  const opened = useTestStore()
+  const opened = useTestStore({ perTest: true })
 
-  /** A chunk of three items, each of which makes `turns` calls. The vendor keeps what it gets in `sent`, and answers when `answer` is called. */
+  /** A chunk of three items, each of which makes `turns` calls. */
   async function open({ turns = 1 } = {}) {
     const clock = { ms: Date.now() }
     const id = `batch_${Math.random().toString(16).slice(2).padEnd(32, '0')}`
@@ -51,45 +49,19 @@ describe('the waves of a chunk', () => {
     )
     const batches = new BatchStore(opened.store)
     await batches.create(TENANT, batch, chunks)
-    const sent: {
-      mark: string
-      calls: readonly BatchCall[]
-      answers?: Map<string, BatchAnswer> | 'refused'
-      isCancelled?: boolean
-    }[] = []
-    const vendorFaults: { find?: 'unsure'; read?: AppError } = {}
-    const fails: unknown[] = []
-    const budget: { refusal?: AppError } = {}
+    const now = () => new Date(clock.ms)
+    const pool = new CallPool({ store: new PoolStore(opened.store), now })
+    const vendor = new ScriptedVendor()
+    const openVendor = async () => vendor
+    const hooks = { assertBudget: async () => {}, onAnswered: async () => {} }
+    const driver = new PoolDriver({ store: pool.store, openVendor, ...hooks, now, log: SILENT_LOG })
     const rehearsed: unknown[] = []
-    const vendor: VendorBatches = {
-      async submit(calls, mark) {
-        const [cause] = fails.splice(0, 1)
-        if (!(cause instanceof AppError)) sent.push({ mark, calls })
-        if (cause) throw cause
-        return String(sent.length - 1)
-      },
-      async find({ mark }) {
-        const at = sent.findIndex((each) => each.mark === mark)
-        return vendorFaults.find ?? (at < 0 ? undefined : { id: String(at) })
-      },
-      async read(at) {
-        if (vendorFaults.read) throw vendorFaults.read
-        return sent[Number(at)]?.answers
-      },
-      async cancel(at) {
-        const kept = sent[Number(at)]
-        if (kept) kept.isCancelled = true
-      },
-    }
     const waves = new BatchWaves({
-      ...{ batches, dispatches: { get: async () => undefined }, log: SILENT_LOG, now: () => new Date(clock.ms) },
+      ...{ pool, dispatches: { get: async () => undefined }, log: SILENT_LOG, now },
       checkers: { of: () => CHECKER, close: async () => {} },
-      openVendor: async () => vendor,
+      openVendor,
       ...{ toolBox: { find: (name) => TOOLS[name] }, executors: { isAlive: async (epoch) => epoch === EPOCH } },
       epoch: () => EPOCH,
-      async assertBudget() {
-        if (budget.refusal) throw budget.refusal
-      },
       flows: {
         async rehearse(_tenant, { item: { traceId, answers }, input }) {
           rehearsed.push(input['n'])
@@ -102,41 +74,40 @@ describe('the waves of a chunk', () => {
     const [chunk] = chunks
     if (!chunk) throw new Error('no chunk')
     const of: ChunkOfBatch = { batch, chunk, definition: DEFINITION }
-    const answer = (
-      at: number,
-      answers = sent[at]?.calls.map(({ id: call }): [string, BatchAnswer] => [call, GOOD]),
-    ) => {
-      const kept = sent[at]
-      if (kept) kept.answers = new Map(answers)
-    }
     const advance = (changes: Partial<Batch> = {}, more: Partial<ChunkOfBatch> = {}) =>
       waves.advance(TENANT, { ...of, ...more, batch: { ...batch, ...changes } })
-    const advanceDeleted = () => waves.advance(TENANT, { ...of, definition: undefined })
-    return { advance, advanceDeleted, answer, sent, fails, budget, vendorFaults, clock, batches, chunk, rehearsed }
+    /** Some time goes by, and the pool is looked at. */
+    const go = async (ms = SOON_MS) => {
+      clock.ms += ms
+      await driver.look()
+      await driver.settled()
+    }
+    return { advance, go, vendor, clock, pool, chunk, rehearsed }
   }
 
   it('D55.6a: a wave has the next call of each item, and the items are ready when they make no further one', async () => {
-    const { advance, answer, sent, clock, batches } = await open({ turns: 2 })
-    const add = batches.addAnswers.bind(batches)
-    const keptUntil: string[] = []
-    batches.addAnswers = (tenant, chunk, given) => {
-      keptUntil.push(given.expires_at)
-      return add(tenant, chunk, given)
+    const { advance, go, vendor, clock, pool, chunk } = await open({ turns: 2 })
+    const add = pool.add.bind(pool)
+    const keptUntil: number[] = []
+    pool.add = (tenant, owner, added) => {
+      keptUntil.push(added.expires_ms)
+      return add(tenant, owner, added)
     }
+    const dayBehindMs = clock.ms + 48 * HOUR_MS
     for (let turn = 0; turn < 2; turn++) {
       const { waiting, lookAtMs } = await advance()
-      expect([[...waiting], lookAtMs - clock.ms]).to.deep.equal([[0, 1, 2], 10_000])
+      expect([[...waiting], lookAtMs - clock.ms]).to.deep.equal([[0, 1, 2], SOON_MS])
+      await go()
       expect((await advance()).waiting.size).to.equal(3)
-      expect(sent).to.have.length(turn + 1)
-      answer(turn)
+      expect(vendor.sent).to.have.length(turn + 1)
+      vendor.answer(turn)
+      await go()
     }
     const { waiting, answers } = await advance()
     expect([waiting.size, [...answers.values()].map(({ status }) => status)]).to.deep.equal([0, Array(6).fill(200)])
-    const ids = sent.flatMap(({ calls }) => calls.map(({ id }) => id))
-    expect(new Set(ids).size).to.equal(6)
-    expect(new Set(keptUntil), 'a day behind the deadline').to.deep.equal(
-      new Set([new Date(clock.ms + 48 * HOUR_MS).toISOString()]),
-    )
+    expect(new Set(vendor.calls.flat()).size).to.equal(6)
+    expect(keptUntil, 'answers are kept until a day behind the deadline').to.deep.equal([dayBehindMs, dayBehindMs])
+    expect((await pool.store.waves(TENANT, chunk)).map(({ state }) => state)).to.deep.equal(['answered', 'answered'])
   })
 
   it('D55.6a: the items of one chunk are rehearsed before those of the next, so that it is at the vendor whatever happens then', async () => {
@@ -145,150 +116,81 @@ describe('the waves of a chunk', () => {
     expect(rehearsed).to.deep.equal([1, 2, 3, 1, 2, 3])
   })
 
-  it('D55.6d: a submission whose answer was lost is found, or sent again where the vendor has not got it, and the next wave goes its way', async () => {
+  it('D58.5: a wave that an earlier version has sent is read to its end, and one that its vendor has not got is pooled', async () => {
     for (const isKept of [true, false]) {
-      const { advance, answer, sent, fails, vendorFaults, clock, batches, chunk } = await open({ turns: 2 })
-      fails.push(new Error('the answer is lost'))
-      expect((await advance()).waiting.size).to.equal(3)
-      if (!isKept) sent[0] = { mark: '', calls: [] }
-      clock.ms += 60_000
+      const { advance, go, vendor, clock, pool, chunk } = await open()
+      const calls = [1, 2, 3].map((n) => `${itemTraceId(chunk.batch_id, n)}-0`)
+      const old = { ...{ batch_id: chunk.batch_id, chunk: 0, wave: 0 }, at_ms: clock.ms, calls }
+      await pool.store.addWave(TENANT, { ...old, state: 'submitting', vendor_id: null }, clock.ms + HOUR_MS)
+      if (isKept)
+        await vendor.submit(
+          calls.map((id) => ({ id, path: '', body: {} })),
+          `${chunk.batch_id}-0-0`,
+        )
+      const states = async () => (await pool.store.waves(TENANT, chunk)).map(({ state }) => state)
+      expect([(await advance()).waiting.size, await states()]).to.deep.equal([3, ['submitting']])
+      clock.ms += 200_000
       await advance()
-      expect(sent, 'another process may be at it').to.have.length(1)
-      clock.ms += 60_000
-      vendorFaults.find = 'unsure'
-      await advance()
-      expect(sent, 'the vendor may have it').to.have.length(1)
-      delete vendorFaults.find
-      await advance()
-      expect(sent).to.have.length(isKept ? 1 : 2)
-      for (let turn = 0; turn < 2; turn++) {
-        answer(sent.length - 1)
-        await advance()
-      }
-      expect((await advance()).waiting.size).to.equal(0)
-      expect(sent).to.have.length(isKept ? 2 : 3)
-      const [last] = (await batches.waves(TENANT, chunk)).slice(-1)
-      expect(last && [last.state, markOf(last)]).to.deep.equal(['answered', sent.at(-1)?.mark])
+      expect(await states()).to.deep.equal([isKept ? 'submitted' : 'pooled'])
+      await go()
+      vendor.answerAll()
+      await go()
+      const { waiting, answers } = await advance()
+      expect([waiting.size, [...answers.keys()].toSorted()]).to.deep.equal([0, calls.toSorted()])
+      expect(vendor.sent).to.have.length(1)
     }
-  })
-
-  it('D55.6d: a wave for which the vendor has no room is sent again after a while, whenever the vendor says so', async () => {
-    const { advance, answer, sent, fails, clock, batches, chunk } = await open()
-    fails.push(new AppError('rate_limit', 'too many'))
-    for (const submissions of [0, 1]) {
-      const { waiting, lookAtMs } = await advance()
-      expect([waiting.size, lookAtMs - clock.ms, sent.length]).to.deep.equal([3, 300_000, submissions])
-      expect(await batches.waves(TENANT, chunk)).to.deep.equal([])
-      if (submissions === 1) break
-      await advance()
-      const [first] = sent
-      if (first) first.answers = 'refused'
-    }
-    await advance()
-    answer(1)
-    expect((await advance()).waiting.size).to.equal(0)
-  })
-
-  it('D55.6b: while the vendor cannot be read its answers are waited for, and a batch that it does not know any more goes live', async () => {
-    const { advance, vendorFaults, clock } = await open()
-    await advance()
-    for (const [kind, afterMs, waits] of [
-      ['unavailable', 3_600_000, 3],
-      ['rate_limit', 3_600_000, 3],
-      ['upstream', 3_600_000, 3],
-      ['not_found', 0, 0],
-    ] as const) {
-      vendorFaults.read = new AppError(kind, 'not now')
-      clock.ms += afterMs
-      expect((await advance()).waiting.size, kind).to.equal(waits)
-    }
-    const young = await open()
-    await young.advance()
-    young.vendorFaults.read = new AppError('not_found', 'not yet')
-    expect((await young.advance()).waiting.size).to.equal(3)
-  })
-
-  it('D55.6b: what the vendor refuses, has not answered or has failed at goes live', async () => {
-    const refused = await open()
-    refused.fails.push(new AppError('upstream', 'there is no such endpoint'))
-    const { waiting, answers } = await refused.advance()
-    expect([waiting.size, [...answers.values()].map(({ status }) => status)]).to.deep.equal([0, Array(3).fill(0)])
-
-    const { advance, answer, sent } = await open()
-    await advance()
-    const [first, second] = sent[0]?.calls.map(({ id }) => id) ?? []
-    answer(0, [
-      [String(first), GOOD],
-      [String(second), { status: 503, body: {} }],
-    ])
-    const after = await advance()
-    expect([after.waiting.size, after.answers.get(String(first)), after.answers.get(String(second))]).to.deep.equal([
-      0,
-      GOOD,
-      GOES_LIVE,
-    ])
-    expect([...after.answers.values()].filter(({ status }) => status === 0)).to.have.length(2)
   })
 
   it('D55.6b: a flow goes live whose tools use files; with others its items wait, for a tool that is away, too, and make no call where a process leaves', async () => {
-    const { advance, sent, rehearsed } = await open()
+    const { advance, go, vendor, rehearsed } = await open()
     const withTools = (...tools: string[]) => ({ definition: { ...DEFINITION, tools } })
     for (const tools of [['file'], ['look', 'file']])
       expect((await advance({}, withTools(...tools))).waiting.size).to.equal(0)
     const { definition } = withTools('look')
     for (const more of [withTools('look', 'gone'), { definition, leaving: AbortSignal.abort() }])
       expect((await advance({}, more)).waiting.size).to.equal(3)
-    expect([sent.length, rehearsed.length]).to.deep.equal([0, 0])
+    expect(rehearsed).to.deep.equal([])
     expect((await advance({}, { definition })).waiting.size).to.equal(3)
-    expect(sent).to.have.length(1)
-  })
-
-  it('D55.6e: nothing more is sent to the vendor when the budget is used up, and what it has answered counts', async () => {
-    const { advance, answer, sent, budget } = await open({ turns: 2 })
-    await advance()
-    budget.refusal = new AppError('rate_limit', 'used up')
-    expect((await advance()).waiting.size, 'it is paid for').to.equal(3)
-    answer(0)
-    const { waiting, answers } = await advance()
-    expect([waiting.size, answers.size, sent.length]).to.deep.equal([0, 3, 1])
-    const fresh = await open()
-    fresh.budget.refusal = new AppError('unavailable', 'it cannot be read')
-    expect(await fresh.advance().catch((cause: unknown) => cause), 'it is not known').to.include({
-      kind: 'unavailable',
-    })
-    expect([fresh.rehearsed, fresh.sent]).to.deep.equal([[], []])
+    await go()
+    expect(vendor.sent).to.have.length(1)
   })
 
   it('D55.6c: near the deadline the vendor is left: what it has answered by then counts, and the rest goes live', async () => {
-    const { advance, answer, sent, clock } = await open()
+    const { advance, go, vendor } = await open()
     await advance()
-    clock.ms += 20 * HOUR_MS
-    expect((await advance()).waiting.size).to.equal(3)
-    expect(sent[0]?.isCancelled).to.equal(true)
-    answer(0, [[String(sent[0]?.calls[0]?.id), GOOD]])
+    await go()
+    await go(20 * HOUR_MS)
+    expect([(await advance()).waiting.size, vendor.sent[0]?.isCancelled]).to.deep.equal([3, true])
+    vendor.answer(0, [[String(vendor.calls[0]?.[0]), GOOD]])
+    await go(HOUR_MS / 10)
     const { waiting, answers } = await advance()
     expect([waiting.size, [...answers.values()].map(({ status }) => status).toSorted()]).to.deep.equal([0, [0, 0, 200]])
 
     const silent = await open()
     await silent.advance()
+    await silent.go()
     silent.clock.ms += 22 * HOUR_MS
     expect((await silent.advance()).waiting.size).to.equal(0)
     const late = await open()
     late.clock.ms += 20 * HOUR_MS
-    expect([(await late.advance()).waiting.size, late.sent.length]).to.deep.equal([0, 0])
+    expect((await late.advance()).waiting.size).to.equal(0)
+    expect(await late.pool.store.waves(TENANT, late.chunk)).to.deep.equal([])
   })
 
   it('D55.4: a batch that is cancelled, or whose flow was deleted, is cancelled at the vendor, too', async () => {
-    for (const [isDeleted, isLost] of [
-      [false, false],
-      [true, false],
-      [false, true],
-    ]) {
-      const { advance, advanceDeleted, sent, fails } = await open()
-      if (isLost) fails.push(new Error('the answer is lost'))
+    for (const isDeleted of [false, true]) {
+      const { advance, go, vendor } = await open()
       await advance()
-      const { waiting } = isDeleted ? await advanceDeleted() : await advance({ status: 'cancelling' })
-      expect([waiting.size, sent[0]?.isCancelled]).to.deep.equal([0, true])
+      await go()
+      const { waiting } = await (isDeleted ? advance({}, { definition: undefined }) : advance({ status: 'cancelling' }))
+      await go(0)
+      expect([waiting.size, vendor.sent[0]?.isCancelled]).to.deep.equal([0, true])
     }
+    const { advance, vendor, clock, pool, chunk } = await open()
+    const old = { batch_id: chunk.batch_id, chunk: 0, wave: 0, at_ms: clock.ms, calls: ['a'] }
+    await pool.store.addWave(TENANT, { ...old, state: 'submitting', vendor_id: null }, clock.ms + HOUR_MS)
+    await vendor.submit([], `${chunk.batch_id}-0-0`)
+    await advance({ status: 'cancelling' })
+    expect(vendor.sent[0]?.isCancelled, 'that of an earlier version, whose answer was lost').to.equal(true)
   })
 })

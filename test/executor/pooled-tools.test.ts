@@ -7,6 +7,9 @@ import { FlowJobs } from '../../services/executor/flow-jobs.ts'
 import { createProvider } from '../../services/wiring/models/create-provider.ts'
 import { apiBase } from '../../shared/agent/providers/base-url.ts'
 import { AnsweredCalls } from '../../shared/agent/providers/batch/answered-calls.ts'
+import { PoolDriver } from '../../shared/agent/providers/batch/pool/driver.ts'
+import { CallPool } from '../../shared/agent/providers/batch/pool/pool.ts'
+import { PoolStore } from '../../shared/agent/providers/batch/pool/store.ts'
 import { openVendorBatches } from '../../shared/agent/providers/batch/vendors.ts'
 import { createHttpSend } from '../../shared/agent/providers/chat/transport.ts'
 import { fail, succeed, type Tool, type ToolBox, type ToolOutcome } from '../../shared/agent/tools/port.ts'
@@ -39,6 +42,7 @@ const FLOW: Flow = {
   definition: { input_schema: {}, output_schema: {}, tools: ['keep'], sub_agents: [], evolve: false },
 }
 const CHECKERS = { of: () => ({ findUnusable: async () => [], check: async () => [] }), close: async () => {} }
+const NO_HOOKS = { assertBudget: async () => {}, onAnswered: async () => {} }
 const send = createHttpSend({ connectMs: 1_000 })
 
 describe('the items of batches whose flows have tools', () => {
@@ -80,12 +84,15 @@ describe('the items of batches whose flows have tools', () => {
       policyOf: () => 'allow',
     }
     const [batches, dispatches] = [new BatchStore(opened.store), new StoredDispatches(opened.store)]
+    const clock = { ms: Date.now() }
+    const now = () => new Date(clock.ms)
+    const pool = new CallPool({ store: new PoolStore(opened.store), now })
     const runs = new Runs(
       { maxLive: 100, resumeMs: 60_000, maxJournalBytes: 1_000_000 },
       { onBug: () => {}, onEvent: () => {}, onForgotten: () => {} },
     )
     const shared = {
-      ...{ batches, dispatches, runs, log: SILENT_LOG, checkers: CHECKERS, now: () => new Date(), epoch: () => epoch },
+      ...{ batches, dispatches, runs, log: SILENT_LOG, checkers: CHECKERS, now, epoch: () => epoch },
       library: { published: async () => flow, definitionOf: async () => flow.definition },
       compile: async () => ({ templates: { subAgents: new Map() }, usesMemory: false }),
       executors: { isAlive: async (other: number) => alive.includes(other), hasAny: () => true },
@@ -118,7 +125,15 @@ describe('the items of batches whose flows have tools', () => {
         }),
     })
     const openVendor = async () => openVendorBatches({ ...access, headers: {}, send })
-    const waves = new BatchWaves({ ...shared, flows, toolBox, openVendor, assertBudget: async () => {} })
+    const waves = new BatchWaves({ ...shared, pool, flows, toolBox, openVendor })
+    const driver = new PoolDriver({ store: pool.store, openVendor, ...NO_HOOKS, now, log: SILENT_LOG })
+    /** Goes on with a chunk, and with its calls some time later. */
+    const handle = async (job: Job) => {
+      await jobs.handle(job)
+      clock.ms += 10_000
+      await driver.look()
+      await driver.settled()
+    }
     const instances = [{ name: 'main', type, revision: 'r', created_at: '', updated_at: '' }]
     const configs = { get: async () => ({ ...EMPTY_CONFIG, instances }) }
     const jobs = new BatchJobs({
@@ -135,14 +150,14 @@ describe('the items of batches whose flows have tools', () => {
       return { id: batch.batch_id, job: all[0] ?? expect.fail('no job') }
     }
     const finish = async (id: string, job: Job) => {
-      for (let looks = 0; (await calls.get(TENANT, id)).ended_at === null && looks < 9; looks++) await jobs.handle(job)
+      for (let looks = 0; (await calls.get(TENANT, id)).ended_at === null && looks < 20; looks++) await handle(job)
       return (await calls.get(TENANT, id)).item_counts
     }
     const outputOf = async (id: string, item: number) => {
       const dispatch = await dispatches.get(TENANT, itemTraceId(id, item))
       return dispatch && (await dispatches.output(TENANT, dispatch))?.output
     }
-    return { start, finish, jobs, outputOf }
+    return { start, finish, handle, outputOf }
   }
 
   const keeps = async (): Promise<ToolOutcome> => succeed('the number was kept')
@@ -177,10 +192,10 @@ describe('the items of batches whose flows have tools', () => {
     const hold = Promise.withResolvers<ToolOutcome>()
     const first = open('openai', { outcome: () => hold.promise })
     const { id, job } = await first.start(1)
-    const hanging = first.jobs.handle(job)
+    const hanging = first.finish(id, job)
     await until(() => called.length === 1, { what: 'the tool to be called' })
     const [waves, beside] = [vendor.batches.length, open('openai', { epoch: 8, alive: [7, 8] })]
-    await beside.jobs.handle(job)
+    await beside.handle(job)
     expect(vendor.batches.length, 'the other process is at the call').to.equal(waves)
     const next = open('openai', { epoch: 9, alive: [9] })
     expect(await next.finish(id, job)).to.include({ ok: 1 })

@@ -137,15 +137,15 @@ describe('the batches of vendors', () => {
       const id = await batches().submit(calls, `mark-${type}`)
       vendor.isHeld = false
       expect(await batches().read(id)).to.equal(undefined)
-      const sent = { mark: `mark-${type}`, calls: calls.map(({ id: call }) => call), at_ms: Date.now() }
+      const sent = { mark: `mark-${type}`, count: 1, first: calls[0]?.id ?? '', at_ms: Date.now() }
       const isNamedAtItsEnd = type === 'anthropic'
       expect(await batches().find(sent)).to.deep.equal(isNamedAtItsEnd ? 'unsure' : { id })
       await batches().cancel(id)
       expect(await batches().find(sent)).to.deep.equal({ id })
-      expect(await batches().find({ ...sent, mark: 'another', calls: ['another-0'] })).to.equal(undefined)
+      expect(await batches().find({ ...sent, mark: 'another', first: 'another-0' })).to.equal(undefined)
       expect(await batches().read(id)).to.deep.equal(new Map())
       if (!isNamedAtItsEnd) return
-      for (const other of [{ calls: [...sent.calls, 'another-0'] }, { at_ms: sent.at_ms + 3_600_000 }])
+      for (const other of [{ count: 2 }, { at_ms: sent.at_ms + 3_600_000 }])
         expect(await batches().find({ ...sent, ...other }), 'another size, and another time').to.equal(undefined)
     })
   }
@@ -196,6 +196,7 @@ describe('the batches of vendors', () => {
       [429, 'rate_limit'],
       [404, 'not_found'],
       [401, 'upstream'],
+      [400, 'invalid_request'],
     ] as const)
       for (const [type, path] of [
         ['openai', '/v1/files'],

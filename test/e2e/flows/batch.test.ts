@@ -25,7 +25,11 @@ inBothForms('batches of a flow', (startProduct, form) => {
   }
   const get = async (id: string) => bodyOf(await bench.call('GET', `/batches/${id}`)) as Batch
   const ended = async (id: string) => {
-    await until(async () => (await get(id)).ended_at, { what: 'the batch to end', lastSeen: () => id })
+    await until(async () => (await get(id)).ended_at, {
+      what: 'the batch to end',
+      lastSeen: () => id,
+      withinMs: 90_000,
+    })
     return get(id)
   }
   const resultsOf = async (id: string): Promise<Result[]> => {
@@ -179,6 +183,10 @@ inBothForms('batches of a flow', (startProduct, form) => {
       const { item_counts: counts, usage } = await ended(id)
       expect([counts.ok, vendor.liveCalls]).to.deep.equal([21, 0])
       expect([...vendor.submitted.values()]).to.deep.equal(Array(22).fill(1))
+      expect(
+        vendor.batches.map(({ lines }) => lines.length),
+        'those of all chunks together',
+      ).to.deep.equal([21, 1])
       expect(usage.input_tokens).to.equal(22_000)
       expect(usage.cost_usd).to.be.closeTo((22 * (1_000 * 10 + 100 * 20)) / 1e6 / 2, 1e-9)
       const spent = async () => {

@@ -8,12 +8,12 @@ export type BatchAnswer = { status: number; body: JsonObject }
 
 export const GOES_LIVE: BatchAnswer = { status: 0, body: {} }
 
-/** A submission whose answer was lost. */
-export type Submission = { mark: string; calls: readonly string[]; at_ms: number }
+/** A submission whose answer was lost: of `count` calls, the first of which has the id `first`. */
+export type Submission = { mark: string; count: number; first: string; at_ms: number }
 
 /**
- * A vendor's batch endpoints. Ids of calls are ours, and unique in a batch: 1 to 64 letters, digits, `_` and `-`. Every method throws `upstream` when the vendor
- * refuses, `not_found` when there is no such thing, `rate_limit` when it takes no more for now, and something else when it is not known what the vendor has done.
+ * A vendor's batch endpoints. Ids of calls are ours, and unique in a batch: 1 to 64 letters, digits, `_` and `-`. Every method throws `invalid_request` when the vendor
+ * refuses what is sent, `upstream` when it refuses for another reason, `not_found` when there is no such thing, `rate_limit` when it takes no more for now, and something else when it is not known what the vendor has done.
  */
 export interface VendorBatches {
   /** Sends calls. Returns the vendor's id. `mark` is what `find` finds them by, where the vendor keeps such a text. */

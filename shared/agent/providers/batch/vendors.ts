@@ -73,6 +73,9 @@ function createHttp({ type: provider, baseUrl, apiKey, headers: own, send }: Acc
 }
 
 const KINDS: Partial<Record<number, ErrorKind>> = {
+  400: 'invalid_request',
+  413: 'invalid_request',
+  422: 'invalid_request',
   404: 'not_found',
   410: 'not_found',
   408: 'unavailable',
@@ -173,16 +176,16 @@ function anthropicBatches({ get, lines, post }: Http): VendorBatches {
       const requests = calls.map(({ id, body }) => ({ custom_id: id, params: body }))
       return idOf((await post('/messages/batches', { requests }))['id'])
     },
-    async find({ calls, at_ms }) {
+    async find({ count, first, at_ms }) {
       const read = async (after_id?: string) =>
         pageOf(await get('/messages/batches', { limit: PAGE, ...(after_id && { after_id }) }))
       let isUnsure = false
       for await (const { id, created_at, request_counts, processing_status } of newest(read)) {
         const fromMs = Date.parse(String(created_at)) - at_ms
         if (fromMs < -CLOCKS_MS) break
-        if (fromMs > CLOCKS_MS || sizeOf(request_counts) !== calls.length) continue
+        if (fromMs > CLOCKS_MS || sizeOf(request_counts) !== count) continue
         if (processing_status !== 'ended') isUnsure = true
-        else if ((await resultsOf(idOf(id))).some(({ custom_id }) => custom_id === calls[0])) return { id: idOf(id) }
+        else if ((await resultsOf(idOf(id))).some(({ custom_id }) => custom_id === first)) return { id: idOf(id) }
       }
       return isUnsure ? 'unsure' : undefined
     },

@@ -87,23 +87,6 @@ const tooLong = (at: number) =>
     },
   )
 
-/**
- * Calls of a chunk's items that went to a vendor together. `submitting` before they are sent, so that whoever finds it asks the vendor for them; `answered` once every
- * call has an answer in the store.
- */
-export type Wave = {
-  batch_id: string
-  chunk: number
-  wave: number
-  state: 'submitting' | 'submitted' | 'answered'
-  vendor_id: string | null
-  at_ms: number
-  calls: readonly string[]
-}
-
-/** The text by which a vendor keeps a wave. */
-export const markOf = ({ batch_id, chunk, wave }: Wave): string => `${batch_id}-${chunk}-${wave}`
-
 /** Until when the answers of vendors and tools are kept: items need them until the deadline, and nobody shows them. */
 export const answersUntil = ({ deadline_at }: Pick<Batch, 'deadline_at'>): string =>
   new Date(Date.parse(deadline_at) + DAY_MS).toISOString()

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { mayWaitForBatches } from '../../../agent/providers/batch/pool/pool.ts'
 import { conflict, invalidRequest, notFound } from '../../../kernel/errors.ts'
 import { itemTraceId, newId } from '../../../kernel/ids.ts'
 import { PROVIDER_TYPES } from '../../../kernel/provider-types.ts'
@@ -42,8 +43,6 @@ type Shown = ApiType<'FlowBatch'>
 type Result = ApiType<'FlowBatchResult'>
 
 const DEFAULT_HOURS = 24
-/** Sooner than that no vendor's batch may be done. */
-const LEAST_HOURS = 1
 const OPERATION = 'flow_batch'
 /** The executions that are read at a time for results. */
 const AT_ONCE = 16
@@ -166,7 +165,7 @@ export class BatchCalls {
     const config = await configs.get(tenant)
     const { primary } = routesOf(flow.definition, rest, config)
     const { type } = findInstance(config, primary.instance)
-    const isPooled = request.deadline_hours !== undefined && hours >= LEAST_HOURS && maySendInBatches(flow.definition)
+    const isPooled = mayWaitForBatches(request.deadline_hours) && maySendInBatches(flow.definition)
     const takesBatches = PROVIDER_TYPES[type].hasBatches === true
     const [createdMs, deadlineMs] = [now().getTime(), now().getTime() + HOUR_MS * hours]
     // What it needs lasts until its last item has ended, and for a day more.

@@ -1,4 +1,3 @@
-import type { BatchAnswer } from '../../../agent/providers/batch/port.ts'
 import { startOfPage, toPage } from '../../../kernel/cursor.ts'
 import { tooMany } from '../../../kernel/errors.ts'
 import type { JsonObject } from '../../../kernel/events.ts'
@@ -14,7 +13,6 @@ import {
   joinEnds,
   type NewChunk,
   progressOf,
-  type Wave,
 } from './batch.ts'
 
 export const BATCHES: CollectionSpec = {
@@ -31,22 +29,6 @@ export const BATCH_CHUNKS: CollectionSpec = {
   key: ['batch_id', 'chunk'],
   order: { within: ['batch_id'], by: ['chunk'], direction: 'ascending' },
   hasBody: true,
-  expiresBy: 'expires_ms',
-}
-
-export const BATCH_WAVES: CollectionSpec = {
-  name: 'flow_batch_waves',
-  key: ['batch_id', 'chunk', 'wave'],
-  order: { within: ['batch_id', 'chunk'], by: ['wave'], direction: 'ascending' },
-  filters: ['state'],
-  expiresBy: 'expires_ms',
-}
-
-/** What a vendor has answered to a call, and what a tool has; `answer` is JSON. */
-export const BATCH_ANSWERS: CollectionSpec = {
-  name: 'flow_batch_answers',
-  key: ['batch_id', 'chunk', 'call'],
-  order: { within: ['batch_id', 'chunk'], by: ['call'], direction: 'ascending' },
   expiresBy: 'expires_ms',
 }
 
@@ -78,15 +60,11 @@ export class BatchStore {
   readonly #batches: Collection
   readonly #chunks: Collection
   readonly #open: Collection
-  readonly #waves: Collection
-  readonly #answers: Collection
 
   constructor(store: Store) {
     this.#batches = store.collection(BATCHES)
     this.#chunks = store.collection(BATCH_CHUNKS)
     this.#open = store.collection(OPEN_BATCHES)
-    this.#waves = store.collection(BATCH_WAVES)
-    this.#answers = store.collection(BATCH_ANSWERS)
   }
 
   /**
@@ -151,63 +129,6 @@ export class BatchStore {
       const isStored = await this.#chunks.replaceIfVersion(tenant, { doc, version: found.version })
       return isStored ? joined : OVERTAKEN
     })
-  }
-
-  /** The waves of a chunk, in their order. */
-  async waves(tenant: TenantId, { batch_id, chunk }: ChunkKey): Promise<Wave[]> {
-    const found = await this.#waves.page(tenant, { where: { batch_id, chunk }, limit: PAGE })
-    return found.map(({ doc }) => toWave(doc))
-  }
-
-  /** Returns `false` when there is a wave of this number. */
-  addWave(tenant: TenantId, wave: Wave, { expires_at }: Pick<Batch, 'expires_at'>): Promise<boolean> {
-    return this.#waves.insert(tenant, { ...wave, expires_ms: Date.parse(expires_at) })
-  }
-
-  /** Returns `false` when the wave is in another state by now. */
-  async changeWave(tenant: TenantId, { batch_id, chunk, wave, state }: Wave, set: Partial<Wave>): Promise<boolean> {
-    const update = { key: { batch_id, chunk, wave }, where: { state }, set }
-    return (await this.#waves.update(tenant, update)) !== undefined
-  }
-
-  /** Forgets a wave that the vendor has not got. */
-  async removeWave(tenant: TenantId, { batch_id, chunk, wave }: Wave): Promise<void> {
-    await this.#waves.delete(tenant, { batch_id, chunk, wave })
-  }
-
-  /** Keeps answers. Those that are there stay. */
-  async addAnswers(
-    tenant: TenantId,
-    { batch_id, chunk }: ChunkKey,
-    { answers, expires_at }: Pick<Batch, 'expires_at'> & { answers: ReadonlyMap<string, BatchAnswer> },
-  ): Promise<void> {
-    const expires_ms = Date.parse(expires_at)
-    const docs = [...answers].map(([call, answer]) => {
-      return { tenant, doc: { batch_id, chunk, call, answer: JSON.stringify(answer), expires_ms } }
-    })
-    await this.#answers.insertMissing(docs)
-  }
-
-  /** Keeps one. Returns `false` when it was there. */
-  addAnswer(
-    tenant: TenantId,
-    { batch_id, chunk }: ChunkKey,
-    { call, answer, expires_at }: NewAnswer,
-  ): Promise<boolean> {
-    const doc = { batch_id, chunk, call, answer: JSON.stringify(answer), expires_ms: Date.parse(expires_at) }
-    return this.#answers.insert(tenant, doc)
-  }
-
-  /** By the id of the call. */
-  async answers(tenant: TenantId, { batch_id, chunk }: ChunkKey): Promise<Map<string, BatchAnswer>> {
-    const answers = new Map<string, BatchAnswer>()
-    for (let after: string[] | undefined; ; ) {
-      const page = await this.#answers.page(tenant, { where: { batch_id, chunk }, after, limit: PAGE })
-      for (const { doc } of page) answers.set(String(doc['call']), JSON.parse(String(doc['answer'])) as BatchAnswer)
-      const last = page.at(-1)
-      if (!last || page.length < PAGE) return answers
-      after = [String(last.doc['call'])]
-    }
   }
 
   /** running -> cancelling. Returns the batch as it is now. */
@@ -276,14 +197,6 @@ export class BatchStore {
     const update = { key: { batch_id: batchId }, where: { status: from }, set }
     return (await this.#batches.update(tenant, update)) !== undefined
   }
-}
-
-type ChunkKey = Pick<Chunk, 'batch_id' | 'chunk'>
-type NewAnswer = Pick<Batch, 'expires_at'> & { call: string; answer: BatchAnswer }
-
-function toWave(doc: JsonObject): Wave {
-  const { expires_ms: _expires, ...wave } = doc
-  return wave as Wave
 }
 
 function toBatch(doc: JsonObject): Batch {

@@ -1,6 +1,7 @@
 // Tests mongo.ts and collection.ts: the contracts of the store, on a real MongoDB.
 
 import { openMongoStore } from '../../../../shared/platform/store/mongo/mongo.ts'
+import { callPoolContract } from '../../../contract/call-pool.ts'
 import { dispatchContract } from '../../../contract/dispatches.ts'
 import { flowContract } from '../../../contract/flow-store.ts'
 import { idempotencyContract } from '../../../contract/idempotency.ts'
@@ -32,6 +33,7 @@ describe('the store in MongoDB', () => {
     ['the plans', planContract],
     ['the idempotency keys', idempotencyContract],
     ['the deliveries of webhooks', deliveryContract],
+    ['the calls that wait for batches of vendors', callPoolContract],
     ['the usage of tenants', usageContract],
     ['the sessions', sessionContract],
     ['the schedules of plans', planScheduleContract],

@@ -2,6 +2,7 @@
 
 import { join } from 'node:path'
 import { openSqliteStore } from '../../../../shared/platform/store/sqlite/sqlite.ts'
+import { callPoolContract } from '../../../contract/call-pool.ts'
 import { dispatchContract } from '../../../contract/dispatches.ts'
 import { flowContract } from '../../../contract/flow-store.ts'
 import { idempotencyContract } from '../../../contract/idempotency.ts'
@@ -45,6 +46,10 @@ describe('the store in SQLite', () => {
     idempotencyContract((collections, now) =>
       openSqliteStore({ file: join(dir.path, 'keys.db'), collections, ...(now && { now }) }),
     )
+  })
+
+  describe('holds the calls that wait for batches of vendors', () => {
+    callPoolContract((collections) => openSqliteStore({ file: join(dir.path, 'pools.db'), collections }))
   })
 
   describe('holds the deliveries of webhooks', () => {

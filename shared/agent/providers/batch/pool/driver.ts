@@ -1,0 +1,254 @@
+import { inSlices } from '../../../../kernel/async/slices.ts'
+import { hasKind } from '../../../../kernel/errors.ts'
+import { newId } from '../../../../kernel/ids.ts'
+import type { Log } from '../../../../kernel/log.ts'
+import type { TenantId } from '../../../../kernel/tenant.ts'
+import type { BatchAnswer, VendorBatches } from '../port.ts'
+import { newsOf, PAUSE, pauseAfter, SUBMIT_MS } from './news.ts'
+import type { ClaimedPool } from './open-pools.ts'
+import { answersTo, GATHER } from './pool.ts'
+import { nameOf, type Parcel, type PoolBatch, type PoolStore, type WaveKey } from './store.ts'
+
+export type DriverDeps = {
+  store: PoolStore
+  /** `undefined` for an instance without batch endpoints, or that is gone. */
+  openVendor(tenant: TenantId, instance: string): Promise<VendorBatches | undefined>
+  /** Throws `rate_limit` when the tenant's budget is used up, and `unavailable` where that is not known. */
+  assertBudget(tenant: TenantId): Promise<void>
+  /** The calls of these waves have their answers. */
+  onAnswered(tenant: TenantId, waves: readonly WaveKey[]): Promise<void>
+  now: () => Date
+  log: Log
+}
+
+/**
+ * One batch of a vendor holds so much at most. It is far below what the vendors take (16 MiB fit into a request to Gemini): this process holds it, and its answers, in memory. It is
+ * at so many pools at a time, and a tenant whose vendor is slow leaves some of them to others.
+ */
+const MOST = { calls: 5_000, bytes: 16 * 1024 * 1024, pools: 4, poolsOfTenant: 2 }
+/** A batch of more calls that the vendor refuses for what is in it is sent again in tenths. */
+const FEW = 100
+const DOCUMENTS_AT_ONCE = 16
+const DOCUMENTS_TOGETHER = 100
+/** So long nobody else looks at a pool that this process is at. Two that do send nothing twice. */
+const CLAIM_MS = 60_000
+
+/** A pool that this process is at; no vendor: its calls go live. */
+type Pool = { tenant: TenantId; id: string; vendor: VendorBatches | undefined }
+
+/** Takes the calls of pools to their vendors, and the answers to the store (D58). Any process may do it, several at once. */
+export class PoolDriver {
+  readonly #deps: DriverDeps
+  readonly #atWork = new Map<string, Promise<void>>()
+
+  constructor(deps: DriverDeps) {
+    this.#deps = deps
+  }
+
+  /** Begins to look at the pools that are due. Throws `unavailable` when the store is away. */
+  async look(): Promise<void> {
+    const { store, now, log } = this.#deps
+    for (const each of await store.open.due(now().getTime())) {
+      const key = `${each.owner} ${each.pool}`
+      const ofTenant = [...this.#atWork.keys()].filter((other) => other.startsWith(`${each.owner} `))
+      if (this.#atWork.size >= MOST.pools || ofTenant.length >= MOST.poolsOfTenant || this.#atWork.has(key)) continue
+      const claimed = await store.open.claim(each, now().getTime() + CLAIM_MS)
+      if (!claimed) continue
+      const driving = this.#drive(claimed).catch((cause: unknown) => {
+        log.warn('the calls of a pool could not be taken further; it is tried again', { pool: each.pool, cause })
+      })
+      this.#atWork.set(
+        key,
+        driving.finally(() => this.#atWork.delete(key)),
+      )
+    }
+  }
+
+  /** Resolves when this process is at no pool. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#atWork.values())
+  }
+
+  async #drive(claimed: ClaimedPool): Promise<void> {
+    const { store, openVendor } = this.#deps
+    const { owner: tenant, pool: id, instance } = claimed
+    const pool: Pool = { tenant, id, vendor: await openVendor(tenant, instance) }
+    await this.#lookAtSent(pool)
+    const againMs = await this.#send(pool)
+    const times = (await store.sent(tenant, id)).map(({ look_at_ms }) => look_at_ms)
+    if (againMs !== undefined) times.push(againMs)
+    await store.open.release(claimed, times.length > 0 ? Math.min(...times) : undefined)
+  }
+
+  async #lookAtSent({ tenant, id, vendor }: Pool): Promise<void> {
+    const { store } = this.#deps
+    const sent = await store.sent(tenant, id)
+    if (sent.length === 0) return
+    const parcels = new Map((await store.parcels(tenant, id)).map((parcel) => [nameOf(parcel), parcel]))
+    for (const batch of sent) {
+      const own = batch.parcels.flatMap((name) => parcels.get(name) ?? [])
+      await this.#look({ tenant, id, vendor }, { batch, own })
+    }
+  }
+
+  async #look({ tenant, vendor }: Pool, { batch, own }: Sent): Promise<void> {
+    const { store, now, log } = this.#deps
+    const nowMs = now().getTime()
+    const isOver = own.every((parcel) => this.#isOver(parcel))
+    if (!vendor || own.length === 0) return this.#keep(tenant, { batch, own, answers: new Map() })
+    if (nowMs < batch.look_at_ms && !isOver) return
+    if (isOver && batch.vendor_id !== null) await vendor.cancel(batch.vendor_id).catch(() => {}) // It has ended, or will.
+    const news = await newsOf(batch, { vendor, nowMs, log })
+    const endMs = Math.max(...own.map(({ until_ms }) => until_ms))
+    const look_at_ms = Math.min(
+      nowMs + pauseAfter(nowMs - batch.at_ms),
+      endMs > nowMs ? endMs : Number.POSITIVE_INFINITY,
+    )
+    if (news === 'waits') return store.changeSent(tenant, batch, { look_at_ms })
+    if (news === 'lost') return store.changeSent(tenant, batch, { state: 'returned' })
+    if (news === 'no_room') return this.#refuse(tenant, batch)
+    if ('found' in news) return store.changeSent(tenant, batch, { vendor_id: news.found })
+    if (news.answers.size === 0 && !isOver && batch.count > FEW) return this.#divide(tenant, batch)
+    await this.#keep(tenant, { batch, own, answers: news.answers })
+  }
+
+  async #keep(tenant: TenantId, { batch, own, answers }: Sent & { answers: Answers }): Promise<void> {
+    await this.#answer(tenant, own, answers)
+    await this.#deps.store.changeSent(tenant, batch, { state: 'answered' })
+  }
+
+  async #answer(tenant: TenantId, parcels: readonly Parcel[], answers: Answers): Promise<void> {
+    const { store, onAnswered } = this.#deps
+    for (let at = 0; at < parcels.length; at += DOCUMENTS_TOGETHER) {
+      const some = parcels.slice(at, at + DOCUMENTS_TOGETHER)
+      await inSlices(some, DOCUMENTS_AT_ONCE, async (parcel) => {
+        await store.addAnswers(tenant, parcel, { ...parcel, answers: answersTo(parcel.calls, answers) })
+      })
+      await store.removeParcels(tenant, some)
+      await onAnswered(tenant, some)
+    }
+  }
+
+  /** Sends what waits, once it is gathered. Returns when to look again, if anything waits then. */
+  async #send(pool: Pool): Promise<number | undefined> {
+    const { store, now } = this.#deps
+    const { tenant, id, vendor } = pool
+    const [recent, nowMs] = [await store.recentlySent(tenant, id), now().getTime()]
+    const last = recent.toSorted((a, b) => b.at_ms - a.at_ms)[0]
+    const taken = new Set((await store.sent(tenant, id)).flatMap(({ parcels }) => parcels))
+    const waiting = (await store.parcels(tenant, id)).filter((parcel) => !taken.has(nameOf(parcel)))
+    const [late, ready] = divided(waiting, (parcel) => !vendor || this.#isOver(parcel))
+    if (late.length > 0) await this.#answer(tenant, late, new Map())
+    if (!vendor || ready.length === 0) return undefined
+    const dueMs = Math.max(gatheredAt(ready), last?.state === 'refused' ? last.at_ms + PAUSE.most : 0)
+    if (nowMs < dueMs) return Math.min(dueMs, ...ready.map(({ until_ms }) => until_ms))
+    if (await this.#hasSpentAll(tenant)) {
+      await this.#answer(tenant, ready, new Map())
+      return undefined
+    }
+    const most = last?.next_most ?? MOST.calls
+    let number = 1 + (recent[0]?.number ?? -1)
+    for (const parcels of batchesOf(ready, most)) {
+      const isSent = await this.#submit({ ...pool, vendor }, { parcels, number: number++, most })
+      if (!isSent) return nowMs + PAUSE.least
+    }
+    return undefined
+  }
+
+  /** A batch is stored before it is sent, with the calls that are in it: so that one process sends it, and the next one looks for it. Returns whether the next one may be sent. */
+  async #submit({ tenant, id, vendor }: Opened, { parcels, number, most }: Sending): Promise<boolean> {
+    const { store, now, log } = this.#deps
+    const calls = (await inSlices(parcels, DOCUMENTS_AT_ONCE, (each) => store.callsOf(tenant, each))).flat()
+    const [at_ms, first] = [now().getTime(), calls[0]?.id ?? '']
+    const batch: PoolBatch = {
+      ...{
+        pool: id,
+        number,
+        state: 'open',
+        mark: newId('pool'),
+        vendor_id: null,
+        at_ms,
+        look_at_ms: at_ms + SUBMIT_MS,
+      },
+      ...{ parcels: parcels.map(nameOf), count: calls.length, first, next_most: Math.min(MOST.calls, 2 * most) },
+      expires_ms: Math.max(...parcels.map(({ expires_ms }) => expires_ms)),
+    }
+    if (!(await store.addSent(tenant, batch))) return false
+    try {
+      const vendor_id = await vendor.submit(calls, batch.mark)
+      await store.changeSent(tenant, batch, { vendor_id, look_at_ms: now().getTime() + PAUSE.least })
+      return true
+    } catch (cause) {
+      log.warn('calls could not be sent to the batch of a vendor', { mark: batch.mark, calls: calls.length, cause })
+      if (hasKind(cause, 'rate_limit')) await this.#refuse(tenant, batch)
+      else if (hasKind(cause, 'invalid_request') && batch.count > FEW) await this.#divide(tenant, batch)
+      else if (REFUSALS.some((kind) => hasKind(cause, kind)))
+        await this.#keep(tenant, { batch, own: parcels, answers: new Map() })
+      return false // Otherwise the vendor may have it: the next look asks.
+    }
+  }
+
+  /** Nothing is sent then, where it would be paid: live, the budget refuses it. */
+  #hasSpentAll(tenant: TenantId): Promise<boolean> {
+    return this.#deps.assertBudget(tenant).then(
+      () => false,
+      (cause: unknown) => {
+        if (hasKind(cause, 'rate_limit')) return true
+        throw cause
+      },
+    )
+  }
+
+  /** The vendor has had no room: less is sent, later. */
+  #refuse(tenant: TenantId, batch: PoolBatch): Promise<void> {
+    const [at_ms, next_most] = [this.#deps.now().getTime(), Math.ceil(batch.count / 2)]
+    return this.#deps.store.changeSent(tenant, batch, { state: 'refused', at_ms, next_most })
+  }
+
+  /** Something in it is wrong: it goes again in smaller ones, so that the others do not go live with it. */
+  #divide(tenant: TenantId, batch: PoolBatch): Promise<void> {
+    const [at_ms, next_most] = [this.#deps.now().getTime(), Math.ceil(batch.count / 10)]
+    return this.#deps.store.changeSent(tenant, batch, { state: 'returned', at_ms, next_most })
+  }
+
+  #isOver({ until_ms }: Parcel): boolean {
+    return until_ms <= this.#deps.now().getTime()
+  }
+}
+
+const REFUSALS = ['invalid_request', 'upstream', 'not_found'] as const
+
+type Answers = ReadonlyMap<string, BatchAnswer>
+type Sent = { batch: PoolBatch; own: readonly Parcel[] }
+type Opened = Pool & { vendor: VendorBatches }
+type Sending = { parcels: readonly Parcel[]; number: number; most: number }
+
+const divided = <T>(all: readonly T[], isFirst: (each: T) => boolean): [T[], T[]] => [
+  all.filter(isFirst),
+  all.filter((each) => !isFirst(each)),
+]
+
+/** When nothing more is waited for: a batch is full, none has come for a while, or the first has waited for long. */
+function gatheredAt(parcels: readonly Parcel[]): number {
+  const sum = (of: (parcel: Parcel) => number) => parcels.reduce((total, parcel) => total + of(parcel), 0)
+  if (sum(({ calls }) => calls.length) >= MOST.calls || sum(({ bytes }) => bytes) >= MOST.bytes) return 0
+  const [oldest, newest] = [parcels[0]?.entered_ms ?? 0, parcels.at(-1)?.entered_ms ?? 0]
+  return Math.min(oldest + GATHER.most, newest + GATHER.quiet)
+}
+
+/** Divides parcels in their order by what a batch takes. */
+function batchesOf(parcels: readonly Parcel[], mostCalls: number): Parcel[][] {
+  const batches: Parcel[][] = []
+  let [calls, bytes] = [Number.POSITIVE_INFINITY, 0]
+  for (const parcel of parcels) {
+    calls += parcel.calls.length
+    bytes += parcel.bytes
+    if (calls <= mostCalls && bytes <= MOST.bytes) batches.at(-1)?.push(parcel)
+    else {
+      batches.push([parcel])
+      calls = parcel.calls.length
+      bytes = parcel.bytes
+    }
+  }
+  return batches
+}
