@@ -213,7 +213,12 @@ async function cancel(vendor: VendorBatches, wave: Wave): Promise<void> {
   } catch {} // It has ended, or will.
 }
 
-const submissionOf = (wave: Wave) => ({ ...wave, mark: nameOf(wave), count: wave.calls.length, first: wave.calls[0] ?? '' })
+const submissionOf = (wave: Wave) => ({
+  ...wave,
+  mark: nameOf(wave),
+  count: wave.calls.length,
+  first: wave.calls[0] ?? '',
+})
 
 type Looking = { of: ChunkOfBatch; vendor: VendorBatches; isLast: boolean }
 

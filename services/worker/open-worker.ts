@@ -1,3 +1,4 @@
+import { CallPool } from '../../shared/agent/providers/batch/pool/pool.ts'
 import type { ToolBox } from '../../shared/agent/tools/port.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
@@ -34,7 +35,7 @@ export type WorkerParts = Pick<
 
 type WorkerStore = Pick<
   OpenedStore,
-  'ledger' | 'memories' | 'sessions' | 'busySessions' | 'decided' | 'usage' | 'files' | 'capabilities'
+  'ledger' | 'memories' | 'sessions' | 'busySessions' | 'decided' | 'usage' | 'files' | 'capabilities' | 'pooled'
 >
 
 export type OpenedWorker = {
@@ -57,7 +58,8 @@ export async function openWorker(
   const { toolBox, schemas, close } = await openTools(tools, log, store)
   const opening = { sweeps: { storedMs: store?.sessions ? limits.sessionIdleMs : 0 }, onLeft: toolBox.release, log }
   const { workspaces, close: closeWorkspaces } = await openWorkspaces(workspaceSettings, opening)
-  const models = await createModelSource(modelSettings, tenantConfig, log)
+  const pool = store && new CallPool({ store: store.pooled, now: () => new Date() })
+  const models = await createModelSource(modelSettings, tenantConfig, log, pool)
   const auditOf = async (tenant: TenantId) => ((await tenantConfig?.configs.get(tenant)) ?? EMPTY_CONFIG).audit
   const audit = store && createDecisionAudit({ decided: store.decided, auditOf, log })
   const reporter = createEventReporter({ events, outbox: tenantConfig?.outbox, audit, log })

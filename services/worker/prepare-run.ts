@@ -7,6 +7,7 @@ import { calledBy, type Models, type RunResources, type Tools } from '../../shar
 import { run as runEngine } from '../../shared/agent/engine/run.ts'
 import { firstCallTokens, firstModel, type RunInput } from '../../shared/agent/engine/run-input.ts'
 import type { RunProgress } from '../../shared/agent/engine/run-progress.ts'
+import { LAST_SHARE, LIVE_SHARE, mayWaitForBatches } from '../../shared/agent/providers/batch/pool/pool.ts'
 import type { Caller, PriceOf } from '../../shared/agent/providers/port.ts'
 import { allowedOnly, shownOnly } from '../../shared/agent/tools/allowed.ts'
 import { type ClientTool, withClientTools } from '../../shared/agent/tools/client-tools.ts'
@@ -16,6 +17,7 @@ import type { Batched } from '../../shared/kernel/async/batch.ts'
 import type { AttachedFile } from '../../shared/kernel/attachment.ts'
 import type { AgentEvent, WarningEvent } from '../../shared/kernel/events.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
+import { DAY_MS, HOUR_MS } from '../../shared/kernel/time.ts'
 import type { SchemaCheckers } from '../../shared/platform/schemas/port.ts'
 import { leastOf, type PlannedCall } from '../../shared/tenancy/limits/estimate.ts'
 import type { ModelSource } from '../../shared/work/runs/models.ts'
@@ -141,11 +143,28 @@ function toolBoxFor({ allowed_tools: allowed, tool_choice: choice }: RunRequest,
   return choice === 'none' ? shownOnly(toolBox) : toolBox
 }
 
-const callerOf = ({ deadlineMs }: Run, request: RunRequest): Caller => ({
+const callerOf = (run: Run, request: RunRequest): Caller => ({
   priority: priorityOf(request),
   customer: request.customer_id,
-  ...(deadlineMs !== undefined && { deadlineMs }),
+  ...(run.deadlineMs !== undefined && { deadlineMs: run.deadlineMs }),
+  ...(run.deadlineMs !== undefined &&
+    mayWaitForBatches(request.deadline_hours) && {
+      unhurried: unhurriedUntil(run.deadlineMs, run, request),
+    }),
 })
+
+/** What it needs of the store lasts until its end, and for a day more. */
+function unhurriedUntil(deadlineMs: number, { tenant, id: runId }: Run, { deadline_hours: hours = 0 }: RunRequest) {
+  const before = (share: number) => deadlineMs - share * HOUR_MS * hours
+  return {
+    tenant,
+    runId,
+    untilMs: before(LAST_SHARE),
+    liveMs: before(LIVE_SHARE),
+    expiresMs: deadlineMs + DAY_MS,
+    asked: new Set<string>(),
+  }
+}
 
 /** `undefined` for a run that chooses nothing, whose model calls then use the options of their instance as they are. */
 function choicesOf(request: RunRequest): RunInput['choices'] {

@@ -40,6 +40,7 @@ export type WarningCode =
   | 'run_recovered'
   | 'workspace_not_stored'
   | 'waiting_for_permission'
+  | 'waiting_for_batch'
 
 export type JsonObject = { [key: string]: unknown }
 

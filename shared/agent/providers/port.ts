@@ -1,6 +1,7 @@
 import type { Batched } from '../../kernel/async/batch.ts'
 import type { AttachedFile, Attachment } from '../../kernel/attachment.ts'
-import type { Artifact, JsonObject, RunErrorCode } from '../../kernel/events.ts'
+import type { Artifact, JsonObject, RunErrorCode, WarningEvent } from '../../kernel/events.ts'
+import type { TenantId } from '../../kernel/tenant.ts'
 import type { ModelPrice } from '../../platform/config/json-values.ts'
 import type { ToldLimits } from './told-limits.ts'
 
@@ -72,6 +73,17 @@ export type Caller = {
   priority?: Priority | undefined
   customer?: string | undefined
   deadlineMs?: number | undefined
+  unhurried?: Unhurried | undefined
+}
+
+/** A run whose calls may wait for a vendor's batches (D58.6): until `untilMs` they are sent there, and from `liveMs` on none waits. `asked`: its calls that have. */
+export type Unhurried = {
+  tenant: TenantId
+  runId: string
+  untilMs: number
+  liveMs: number
+  expiresMs: number
+  asked: Set<string>
 }
 
 /** What one run has chosen for its model calls (D42). What a model does not take is left out. `toolChoice` names a tool, or requires any or none. */
@@ -175,6 +187,14 @@ export interface ModelProvider {
   isAnswered?(): boolean
   /** What all processes know of a model of the instance. Missing: each process knows what its own calls tell. */
   stateOf?: ((model: string) => ModelState | undefined) | undefined
+  /**
+   * Has the call of a run without haste answered by a batch of the vendor, and returns the provider to stream it from, after a warning where it waits; `undefined`: it is called as always.
+   * Missing: its vendor has no batches.
+   */
+  pooled?(
+    request: ModelRequest,
+    signal: AbortSignal,
+  ): AsyncGenerator<WarningEvent, ModelProvider | undefined, undefined>
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<Batched<ModelPart>>
 }
 

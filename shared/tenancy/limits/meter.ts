@@ -77,7 +77,6 @@ const FORGETS = 0.9
 function meterProvider(plain: ModelProvider, account: Account): ModelProvider {
   const { tenant, reservations, gate, onAbandoned } = account
   const costs = new Costs(plain, account)
-  const payerOf = ({ caller }: ModelRequest): Payer => ({ tenant, customer: caller?.customer })
   const target = { scope: scopeOf(tenant, plain), caps: capsOf(plain.caps) }
   const enter = createEntrance(plain, target, account)
   return {
@@ -86,6 +85,7 @@ function meterProvider(plain: ModelProvider, account: Account): ModelProvider {
     get contextWindow() {
       return plain.contextWindow
     },
+    ...(plain.pooled && { pooled: meteredPool(plain.pooled.bind(plain), { account, costs }) }),
     stream(request, signal) {
       let known: Spent | undefined
       const most = () => (known ??= costs.mostOf(request)) // It reads the whole history.
@@ -93,7 +93,7 @@ function meterProvider(plain: ModelProvider, account: Account): ModelProvider {
       const usageOf = (count: CallCount) =>
         count.usageOf(request) ?? (isAbandoned() ? estimateUsage(tokensIn(request), 0) : undefined)
       return new MeteredAnswer({
-        reserve: () => reservations.reserve(payerOf(request), most, signal),
+        reserve: () => reservations.reserve(payerOf(tenant, request), most, signal),
         enter: () => enter(request, { most, signal }),
         isAborted: () => signal.aborted,
         open(onTold) {
@@ -112,6 +112,21 @@ function meterProvider(plain: ModelProvider, account: Account): ModelProvider {
     },
   }
 }
+
+const payerOf = (tenant: TenantId, { caller }: ModelRequest): Payer => ({ tenant, customer: caller?.customer })
+
+type Pooled = NonNullable<ModelProvider['pooled']>
+
+/** A call that waits for a batch reserves nothing: its answer does, when it comes. Without a budget it does not wait. */
+const meteredPool = (pooled: Pooled, { account, costs }: { account: Account; costs: Costs }): Pooled =>
+  async function* (request, signal) {
+    const { tenant, reservations } = account
+    const reserved = await reservations.reserve(payerOf(tenant, request), () => costs.mostOf(request), signal)
+    if ('code' in reserved) return undefined
+    reserved.settle(NOTHING_SPENT)
+    const answered = yield* pooled(request, signal)
+    return answered && meterProvider(answered, account)
+  }
 
 /** What the calls of a provider cost. */
 class Costs {

@@ -201,6 +201,45 @@ inBothForms('batches of a flow', (startProduct, form) => {
     }
   })
 
+  it('D58.6: the model calls of a run with time go to the batches of the vendor, and its tools run between them, for half the price', async () => {
+    const vendor = await new VendorBatchServer(bench.spare).listen()
+    const route = async (routing: object) => bodyOf(await bench.call('PUT', '/config/engine', { routing }))
+    const usage = { input: 1_000, output: 100 }
+    const todos = [{ content: 'look', status: 'completed' }]
+    bench.spare.otherwise(({ body }) => {
+      const isAnswered = JSON.stringify(body).includes('tool_call_id')
+      return { steps: [isAnswered ? { text: 'done' } : { tool: 'TodoWrite', input: { todos } }], usage }
+    })
+    try {
+      const prices = { 'm-2': { input: 10, output: 20 } }
+      await putInstance(bench, 'pool', { type: 'openai', url: `${vendor.origin}/v1`, key: 'sk-pool', prices })
+      await route({ main: { instance: 'pool', model: 'm-2' } })
+      const models = async () => {
+        const answers = await Promise.all(
+          [1, 2, 3, 4].map(() => bench.call('POST', '/agent/run?dry_run=true', { prompt: 'hi' })),
+        )
+        return answers.every(({ text }) => text.includes('m-2'))
+      }
+      await until(models, { what: 'every process to know the route' })
+      const request = { prompt: 'hi', background: true, deadline_hours: 24 }
+      const started = bodyOf(await bench.call('POST', '/agent/run', request, { accept: 'application/json' }), 202)
+      const { run_id: id } = started as { run_id: string }
+      const read = async () => bodyOf(await bench.call('GET', `/runs/${id}`)) as ApiType<'Run'>
+      const run = await until(async () => (await read()).ended_at && read(), {
+        what: 'the run to end',
+        withinMs: 90_000,
+      })
+      expect(run).to.deep.include({ code: 'ok', turns: 2 })
+      expect(run.cost_usd).to.be.closeTo((2 * (1_000 * 10 + 100 * 20)) / 1e6 / 2, 1e-9)
+      expect([[...vendor.submitted.values()], vendor.liveCalls]).to.deep.equal([[1, 1], 0])
+      const { text } = await bench.call('GET', `/runs/${id}/events`)
+      expect(text.match(/waiting_for_batch/g)).to.have.length(2)
+    } finally {
+      await route({})
+      await vendor.close()
+    }
+  })
+
   it('D54.5, D55.2: leave a place to others; a flow that waits for one says so in its stream, and the end of a batch is told', async () => {
     const hold = Promise.withResolvers<void>()
     bench.main.otherwise(async () => {

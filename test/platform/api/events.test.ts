@@ -195,6 +195,7 @@ const WARNINGS = members<WarningCode>({
   run_recovered: true,
   workspace_not_stored: true,
   waiting_for_permission: true,
+  waiting_for_batch: true,
 })
 
 const ERROR_KINDS = members<ErrorKind>({

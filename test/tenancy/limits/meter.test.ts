@@ -111,6 +111,26 @@ describe('a metered provider', () => {
     expect(waits[1]).to.be.a('number').within(3_590_000, 3_600_000)
   })
 
+  it('D58.6: a call that waits for a batch reserves nothing meanwhile, its answer is counted, and without a budget it does not wait', async () => {
+    const plain: ModelProvider = {
+      ...answering([]),
+      async *pooled() {
+        yield { type: 'warning', code: 'waiting_for_batch', message: '', detail: {} }
+        return answering([FINISH])
+      },
+    }
+    const pooled = meter.provider(TENANT, plain).pooled ?? expect.fail('it has no batches')
+    const waiting = pooled(REQUEST, SIGNAL)
+    expect((await waiting.next()).done).to.equal(false)
+    const { value: answered } = await waiting.next()
+    if (!answered || !('stream' in answered)) return expect.fail('no answer')
+    for await (const _ of answered.stream(REQUEST, SIGNAL));
+    expect(spent).to.deep.equal([{ tenant: TENANT, tokens: 100, costUsd: 0.5 }])
+    refusal = { code: 'budget_exhausted', message: '', reason: 'tokens_per_day', retryAfterSecs: 1 }
+    expect(await pooled(REQUEST, SIGNAL).next()).to.deep.equal({ done: true, value: undefined })
+    expect(meter.provider(TENANT, answering([])).pooled).to.equal(undefined)
+  })
+
   it('a call whose price is unknown costs no dollars, which is told', async () => {
     await read(meter.provider(TENANT, answering([FINISH], 'ollama')))
     await read(meter.provider(OTHER, answering([FINISH])))

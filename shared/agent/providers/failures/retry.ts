@@ -71,7 +71,9 @@ export async function* startWithRetry(call: RoutedCall): PendingAnswer {
   const { model, caller } = route
   let asked: ModelRequest = { ...request, model, caller, ...(hasFallback && { maxWaitMs: policy.maxRetryAfterMs }) }
   for (let attempt = 1; ; attempt++) {
-    const rest = tracedAnswer(route, () => route.provider.stream(asked, signal))
+    const pooled = caller?.unhurried && route.provider.pooled?.(asked, signal)
+    const provider = (pooled && (yield* pooled)) ?? route.provider
+    const rest = tracedAnswer({ ...route, provider }, () => provider.stream(asked, signal))
     const { done, value: first } = await rest.next()
     if (done) return undefined
     const answer = { first, rest }
