@@ -18,6 +18,7 @@ import { settled } from '../support/settled.ts'
 import { SILENT_LOG } from '../support/silent-log.ts'
 import { until } from '../support/until.ts'
 import { useHistory } from '../work/flows/history-setup.ts'
+import { losingFirstClaim } from './lost-claim.ts'
 
 const EPOCH = 7
 const OUTCOME: FlowOutcome = { ...OK, ...OUTPUT, status: 'ok' }
@@ -377,19 +378,12 @@ describe('the jobs that execute flows', () => {
   it('record the end of a run whose claim the database has lost with a member, and let no tool act for it', async () => {
     const { dispatches } = history
     const tools: string[] = []
-    let claims = 0
+    const { losing, count } = losingFirstClaim(dispatches, async (id) => {
+      const queued = await dispatches.get(TENANT, id)
+      return queued && { ...queued, ...begunBy(EPOCH) }
+    })
     const { handle, eventsOf } = createExecutor({
-      dispatches: new Proxy(dispatches, {
-        get(target, name) {
-          const value: unknown = Reflect.get(target, name)
-          if (typeof value !== 'function') return value
-          return async (...args: unknown[]) => {
-            if (name !== 'begin' || claims++ > 0) return Reflect.apply(value, target, args) as unknown
-            const queued = await target.get(TENANT, String(args[1]))
-            return queued && { ...queued, ...begunBy(EPOCH) }
-          }
-        },
-      }),
+      dispatches: losing,
       async *execute(_tenant, { traceId, beforeAction }) {
         yield started(traceId)
         await beforeAction?.().then(
@@ -404,7 +398,7 @@ describe('the jobs that execute flows', () => {
     expect(tools).to.deep.equal(['refused'])
     expect(await read(dispatch)).to.include({ status: 'ok', executor: EPOCH })
     expect(eventsOf(dispatch).at(-1)).to.include({ type: 'result' })
-    expect(claims).to.equal(2)
+    expect(count.claims).to.equal(2)
   })
 
   it('D34.2: keep a tool from acting for a run that another executor has', async () => {

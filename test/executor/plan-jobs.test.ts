@@ -18,6 +18,7 @@ import { useTestStore } from '../support/test-store.ts'
 import { until } from '../support/until.ts'
 import { TENANT } from '../work/plans/execute-setup.ts'
 import { after, claim, DIAMOND, record, statusesOf, step } from '../work/plans/plan-setup.ts'
+import { losingFirstClaim } from './lost-claim.ts'
 
 const EPOCH = 7
 
@@ -111,19 +112,12 @@ describe('the jobs that execute plans', () => {
 
   it('begin a plan once more whose claim the database has lost with a member, and let no step act before', async () => {
     const acted: string[] = []
-    let claims = 0
+    const { losing } = losingFirstClaim(plans, async (id) => {
+      const queued = await plans.get(TENANT, id)
+      return queued && after(queued, claim({ executor: EPOCH, at: queued.created_at, recordsActions: true }))
+    })
     const { handle, ran } = createExecutor({
-      plans: new Proxy(plans, {
-        get(target, name) {
-          const value: unknown = Reflect.get(target, name)
-          if (typeof value !== 'function') return value
-          return async (...args: unknown[]) => {
-            if (name !== 'begin' || claims++ > 0) return Reflect.apply(value, target, args) as unknown
-            const queued = await target.get(TENANT, String(args[1]))
-            return queued && after(queued, claim({ executor: EPOCH, at: queued.created_at, recordsActions: true }))
-          }
-        },
-      }),
+      plans: losing,
       stepsOf: () => async (each) => {
         ran.push(each.id)
         await each.beforeAction()

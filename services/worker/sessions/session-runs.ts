@@ -36,7 +36,7 @@ type Open = {
   safePoint: SafePoint
   /** No event above this number is sent, as far as the log says. */
   reserved: number
-  /** Whether the log has the message. Before, nobody reads its events. */
+  /** Whether the log has the message. Until then nobody reads its events. */
   isStored: boolean
   /** Whether its client has it. */
   isConfirmed: boolean

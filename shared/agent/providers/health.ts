@@ -22,7 +22,7 @@ export type Health = {
 export type HealthState = 'healthy' | 'unhealthy' | 'half_open'
 
 const HALF_MS = 30_000
-/** A model fails when this many calls in a row do (D5.5), or this part of this many of late (D56). */
+/** A model counts as failing after `MOST_IN_ROW` failed calls in a row (D5.5), or when `MOST_FAILED` of at least `EVIDENCE` recent calls have failed (D56). */
 const MOST_IN_ROW = 3
 const MOST_FAILED = 0.5
 const EVIDENCE = 10

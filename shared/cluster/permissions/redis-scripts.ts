@@ -34,8 +34,8 @@ export const OPEN: Script = {
 
 /**
  * Decides a request if it is undecided. Returns whether this call decided, and the request's state. The third argument is the call's
- * own token: the command may arrive again, and then has decided already. With '1' as the fourth the decision is a reply, which
- * lets a request expire that is past its deadline or was removed from the third key for it.
+ * own token: the command may arrive again, and then has decided already. With '1' as the fourth argument the decision is a reply. A reply
+ * to a request that is past its deadline, or was removed from the third key because of that, lets the request expire.
  */
 export const DECIDE: Script = {
   name: 'aeDecide',

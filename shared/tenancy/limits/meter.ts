@@ -167,6 +167,6 @@ function createEntrance(plain: ModelProvider, target: Pick<GateCall, 'scope' | '
   }
 }
 
-/** The account of an instance is its tenant's, and that of the server's own models everybody's. */
+/** Calls of a tenant's instance count for that tenant's account at the provider, those of the server's own models for an account that all tenants share. */
 const scopeOf = (tenant: TenantId, { instance, type }: ModelProvider): string =>
   instance === undefined ? serverScope(type) : instanceScope(tenant, instance)

@@ -18,7 +18,7 @@ export type Reservation = { settle(spent: Spent): void }
 
 type Reserved = Reservation | BudgetRefusal
 
-/** A call that finds no room waits so long for others to end. */
+/** A call that finds no room waits this long for others to end. */
 const WAIT_MS = 60_000
 /** Without a place among the calls at work it waits longer: each of those before it may take minutes. */
 const WAIT_FOR_PLACE_MS = 600_000

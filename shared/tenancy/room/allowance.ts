@@ -105,7 +105,7 @@ export class Allowance {
     return { next, want: [next[0] + AHEAD * tokens, next[1] + AHEAD] }
   }
 
-  /** Whether the rooms are to hear of it, which were told last so long ago: places are given back, and those in use renewed. */
+  /** Whether it is time to report to the rooms, this long after the last report: places are given back, and those in use renewed. */
   isDue(silentMs: number): boolean {
     const isSilent = silentMs > RENEW_MS
     const isUntold = this.#spent.some((each) => each !== 0) || this.#places !== this.#atWork

@@ -51,7 +51,7 @@ const HOLD_MS = 30_000
 const GROWTH = 1.1
 const GUESS_MS = 600_000
 const EVIDENCE = 100
-/** Processes that wait take turns, and differ by no more than the tokens of so long, divided by the weights of all. */
+/** Processes that wait take turns. What they were given differs by at most the tokens of this time, divided by the weights of all. */
 const TURN_MS = 1_000
 const LOOK_MS = 50
 const PLACE_MS = 250

@@ -37,7 +37,7 @@ export type RoomAnswer = {
   granted: Amount
   /** What all processes were given since the start. */
   sent: Amount
-  /** Ask again after so long; 0 when the request was granted. */
+  /** After this time the process asks again; 0 when the request was granted. */
   retryMs: number
   /** No call may be sent for this long. */
   closedMs: number

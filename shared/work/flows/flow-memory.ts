@@ -142,7 +142,7 @@ const withoutNumber = ({ seq: _seq, ...entry }: NumberedEntry): FlowMemoryEntry 
 type Entries = { corrections: readonly FlowMemoryEntry[]; precedents: readonly FlowMemoryEntry[] }
 
 const MAX_CHARS = 16_000
-/** The corrections leave the rest to the precedents, when there are any. */
+/** The part of `MAX_CHARS` that corrections may take while there are precedents, which get the rest. */
 const MAX_CORRECTION_CHARS = 10_000
 
 const TAG = 'flow_memory'

@@ -32,7 +32,7 @@ export type NewPlan = Plan & {
 
 /** Steps of one plan that run at the same time. */
 const MAX_AT_ONCE = 8
-/** An executor that dies with a plan may have died of it. */
+/** A plan is not begun more often: it may be the reason why its executors die. */
 const MAX_STARTS = 2
 
 const LOST = 'executor lost, may have run'

@@ -1,18 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
-import type { Membership } from '../../../shared/cluster/relay/membership.ts'
 import { until } from '../../support/until.ts'
-import { member, OWN, setUp } from './membership-setup.ts'
+import { member, OWN, setUp, useStarts } from './membership-setup.ts'
 
 describe('membership: removing other members', () => {
-  const started: Membership[] = []
-  const start = async (membership: Membership) => {
-    started.push(membership)
-    await membership.start()
-  }
-  afterEach(async () => {
-    for (const membership of started.splice(0)) await membership.stop()
-  })
+  const start = useStarts()
 
   it('a member that is missing from the list is lost, but not before a steady time', async () => {
     const over = Promise.withResolvers<void>()

@@ -86,3 +86,15 @@ export function setUp({
   )
   return { membership, transport, lease, calls, lost, known, listings: () => listings }
 }
+
+/** Starts memberships, and stops them after each test. */
+export function useStarts(): (membership: Membership) => Promise<void> {
+  const started: Membership[] = []
+  afterEach(async () => {
+    for (const membership of started.splice(0)) await membership.stop()
+  })
+  return async (membership) => {
+    started.push(membership)
+    await membership.start()
+  }
+}

@@ -2,24 +2,16 @@ import { expect } from 'chai'
 import { Journal } from '../../../shared/cluster/journal/journal.ts'
 import { Lease } from '../../../shared/cluster/members/lease.ts'
 import type { Renewal } from '../../../shared/cluster/members/members.ts'
-import type { Membership } from '../../../shared/cluster/relay/membership.ts'
 import { newBudget } from '../../support/journal-budget.ts'
 import { until } from '../../support/until.ts'
-import { member, OWN, setUp } from './membership-setup.ts'
+import { member, OWN, setUp, useStarts } from './membership-setup.ts'
 
 /** At least 50 ms each: together longer than the rebuild time, which is longer than a busy machine lets a tick wait. */
 const AWAY_RENEWALS = 18
 const REBUILD_MS = 600
 
 describe('membership: of this process', () => {
-  const started: Membership[] = []
-  const start = async (membership: Membership) => {
-    started.push(membership)
-    await membership.start()
-  }
-  afterEach(async () => {
-    for (const membership of started.splice(0)) await membership.stop()
-  })
+  const start = useStarts()
 
   it('an evicted process joins under a new epoch on a new channel, closes its outboxes, and then drops what it owned', async () => {
     const over = Promise.withResolvers<void>()

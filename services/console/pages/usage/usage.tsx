@@ -17,7 +17,7 @@ import { addUp, type Measure, measureOf, sumsOf } from './sums.ts'
 import { UsageChart } from './usage-chart.tsx'
 import { UsageTable } from './usage-table.tsx'
 
-/** The sums are stored so long after the end of a run. */
+/** The sums are stored this long after the end of a run. */
 const COUNTED_MS = 3_000
 
 /** The usage of the tenant's runs, by day or hour. */

@@ -39,7 +39,7 @@ type Result = ApiType<'FlowBatchResult'>
 const STATUS = oneOf(BATCH_STATUSES)
 const FLOW_NAME: ValueForm = { pattern: FLOW.pattern, wanted: 'the name of a flow' }
 
-/** Many inputs of one flow, without haste (D55.1). Without a master key all answer 503. */
+/** Many inputs of one flow, for whose outputs nobody waits (D55.1). Without a master key all answer 503. */
 export function batchRoutes({ flows, admit, ...reading }: Deps): RouteTable {
   const withBatches = (create: (batches: Batches) => RequestHandler): RequestHandler =>
     requires('flows', flows)(({ execution }) => requires('config', execution)(({ batches }) => create(batches)))

@@ -18,7 +18,7 @@ export const chatUrl = (type: ProviderType, baseUrl: string | undefined): string
 
 /** Facts about a server, most of which its answers have shown. Kept for as long as the provider is open. */
 export type ServerQuirks = {
-  /** Its host. Data that it attached to a block is sent back to no other server. */
+  /** Its origin. Data that a server has attached to a block is sent back to that server only. */
   readonly origin: string
   /** It sends thinking in the field `reasoning_content`, and may require it back there. */
   sendsReasoning: boolean

@@ -16,7 +16,7 @@ const OPERATOR = /&&|\|\|?|[;&\n]/y
 /** Not `<<`, `<(` and `>(`, behind which other things than the name of a file stand. */
 const REDIRECTION = /\d*(?:>>|>\||[<>]&|<>|[<>])(?![<(])/y
 /**
- * Pieces of a word that mean themselves, `~`, `#`, `!` and `^` only within one. Everything else is not understood: expansions, globs, braces,
+ * The parts of a word that the shell takes literally; `~`, `#`, `!` and `^` only within a word. Everything else is not understood: expansions, globs, braces,
  * comments, escapes.
  */
 const WORD = /(?:[A-Za-z0-9_@%+=:,./-]+|(?<=[\w@%+,./^~#!-])[~#!^]+|(?<=[=:])[#!^]+|'[^'\0]*'|"[^"$`\\\0]*")+/y

@@ -10,7 +10,7 @@ export type RecordFilter = {
   subject?: string | undefined
   /** The Idempotency-Key. */
   key?: string | undefined
-  /** The execution has ended, and took at least so long. */
+  /** The execution has ended, and took at least this long. */
   minMs?: number | undefined
 }
 

@@ -92,7 +92,7 @@ export class KeptFolder {
     })
   }
 
-  /** Those of the files that are not here as they were; all of them while the store cannot be read. */
+  /** Returns the files that are missing here, or differ from what they were; all of them while the store cannot be read. */
   async lacks(files: readonly UnstoredFile[]): Promise<string[]> {
     if (files.length === 0) return []
     const scan = await this.bring().then(

@@ -10,7 +10,7 @@ import { PageHead } from '../../../parts/page-head.tsx'
 import type { ListedFlow } from '../flow.ts'
 import { FlowTable } from './flow-table.tsx'
 
-/** The counters of the runs are stored so long after their ends. */
+/** The counters of the runs are stored this long after their ends. */
 const COUNTED_MS = 3_000
 
 /** The flows of the tenant, and how they have run lately. */
