@@ -61,12 +61,25 @@ export const createTestRelay = (urlOf: () => string, options: RedisOptions = {})
     return { link, ports: createRedisPorts(link), openPermissions: (pid) => openWorkerPermissionStore(link, pid) }
   })
 
+type MemoryRelay = TestRelay<MemoryBus> & {
+  /** Cuts a member off, and removes it as the others do once its lease has run out, which they would find in four seconds. */
+  kill(member: { link: MemoryBus; epoch: number }): Promise<void>
+}
+
 /** The members are connected within this process. */
-export const createMemoryRelay = (cluster = new MemoryCluster()): TestRelay<MemoryBus> =>
-  createRelay(async () => {
+export const createMemoryRelay = (cluster = new MemoryCluster()): MemoryRelay => {
+  const relay = createRelay(async () => {
     const ports = cluster.connect()
     return { link: ports.bus, ports, openPermissions: async () => ports.permissions }
   })
+  const kill: MemoryRelay['kill'] = async ({ link, epoch }) => {
+    link.cut()
+    const { bus, members } = cluster.connect()
+    await members.leave(epoch)
+    await bus.close()
+  }
+  return { ...relay, kill }
+}
 
 function createRelay<Link extends Closable>(connect: () => Promise<Connection<Link>>): TestRelay<Link> {
   const closers: (() => Promise<void>)[] = []
