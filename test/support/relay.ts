@@ -72,13 +72,20 @@ export const createMemoryRelay = (cluster = new MemoryCluster()): MemoryRelay =>
     const ports = cluster.connect()
     return { link: ports.bus, ports, openPermissions: async () => ports.permissions }
   })
-  const kill: MemoryRelay['kill'] = async ({ link, epoch }) => {
-    link.cut()
-    const { bus, members } = cluster.connect()
-    await members.leave(epoch)
-    await bus.close()
+  const killers: MemoryBus[] = []
+  return {
+    ...relay,
+    async kill({ link, epoch }) {
+      link.cut()
+      const { bus, members } = cluster.connect()
+      killers.push(bus)
+      await members.leave(epoch)
+    },
+    async close() {
+      await relay.close()
+      for (const bus of killers.splice(0)) await bus.close()
+    },
   }
-  return { ...relay, kill }
 }
 
 function createRelay<Link extends Closable>(connect: () => Promise<Connection<Link>>): TestRelay<Link> {
