@@ -70,7 +70,7 @@ describe('sessions that are stored', () => {
     await broker.renameSession(TENANT, id, 'Boats')
     const before = await broker.getSession(TENANT, id)
     const second = await openWorker()
-    first.link.cut()
+    await relay.kill(first)
     expect(eventsOf(await sayAfterDeath(broker, id, '/say two')).at(-1)).to.equal('done')
     expect(await textsOf(broker, id)).to.deep.equal(['/say one', 'one', '/say two', 'two'])
     const { title, created_at, usage } = await broker.getSession(TENANT, id)
@@ -90,7 +90,7 @@ describe('sessions that are stored', () => {
     })
     const followed = await broker.followRun(TENANT, message.runId, 0)
     await broker.getRun(TENANT, message.runId)
-    first.link.cut()
+    await relay.kill(first)
     for (const text of [await textOf(message.frames), await textOf(followed)]) {
       expect(text).to.match(/event: error\ndata: .*"code":"worker_lost".*"session_kept":true\}\n\n$/)
       expect(text).to.contain('Send the message again to the same session.')

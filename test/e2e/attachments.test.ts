@@ -83,59 +83,6 @@ inBothForms('D47: the files of runs and messages', (startProduct, form) => {
     expect(lastRequest()).to.include('it has expired or was deleted').and.to.not.include(PNG.toString('base64'))
   })
 
-  it('D48.1: come in the parts of each dialect, and a file id of nobody is 404 there, too', async () => {
-    const url = `data:image/png;base64,${PNG.toString('base64')}`
-    const unknown = `file_${'0'.repeat(32)}`
-    const rpc = (part: object) => ({
-      ...{ jsonrpc: '2.0', id: 1, method: 'SendMessage' },
-      params: { message: { messageId: JSON.stringify(part).slice(0, 40), role: 'ROLE_USER', parts: [part] } },
-    })
-    const user = (content: object[]) => ({ role: 'user', content })
-    const listed = (parts: object[], id: string) => ({ id, messages: [{ id: 'm', role: 'user', parts }] })
-    const agUi = (content: object[], runId: string) => ({
-      ...{ threadId: runId, runId, state: {}, tools: [], context: [], forwardedProps: {} },
-      messages: [{ id: 'm', role: 'user', content }],
-    })
-    const image = (value: string) => ({ type: 'image', source: { type: 'data', value, mimeType: 'image/png' } })
-    const model = 'main'
-    const requests: [path: string, good: object, bad: object][] = [
-      [
-        '/openai/v1/chat/completions',
-        { model, messages: [user([{ type: 'image_url', image_url: { url } }])] },
-        { model, messages: [user([{ type: 'file', file: { file_id: unknown } }])] },
-      ],
-      [
-        '/openai/v1/responses',
-        { model, input: [user([{ type: 'input_image', image_url: url }])] },
-        { model, input: [user([{ type: 'input_file', file_id: unknown }])] },
-      ],
-      [
-        '/ui/chat',
-        listed([{ type: 'file', url, mediaType: 'image/png' }], 'c1'),
-        listed([{ type: 'file', url: `/v1/files/${unknown}/content`, mediaType: 'image/png' }], 'c2'),
-      ],
-      ['/ag-ui', agUi([image(PNG.toString('base64'))], 'g1'), agUi([{ type: 'binary', id: unknown }], 'g2')],
-      ['/a2a', rpc({ raw: PNG.toString('base64') }), rpc({ url: `/v1/files/${unknown}` })],
-    ]
-    const send = (path: string, body: object) =>
-      fetch(`${product.url}${path}`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', 'a2a-version': '1.0' },
-        body: JSON.stringify(body),
-      })
-    for (const [path, good, bad] of requests) {
-      const asked = product.model.requests.length
-      product.model.answer('red')
-      const answer = await send(path, good)
-      expect(await answer.text(), path).to.include('red')
-      expect(lastRequest(), path).to.include(PNG.toString('base64'))
-      const refused = await send(path, bad)
-      expect(await refused.text(), path).to.include(`there is no file ${unknown}`)
-      if (path !== '/a2a') expect(refused.status, path).to.equal(404)
-      expect(product.model.requests, path).to.have.length(asked + 1)
-    }
-  })
-
   it('begin a session with its messages', async () => {
     const messages = [
       { role: 'user', content: 'Look.', attachments: [dataOf(PNG, 'red.png')] },
@@ -229,20 +176,6 @@ inBothForms('D47: the files of runs and messages', (startProduct, form) => {
     const many = Array.from({ length: 21 }, () => dataOf(PNG))
     expect(await start({ attachments: many })).to.nested.include({ status: 400, 'body.error.param': '/attachments' })
     expect(product.model.requests).to.have.length(asked)
-  })
-
-  it('that the provider refuses end the run with the code, and the next run is refused before it begins', async () => {
-    product.model.answer({ status: 400, message: 'audio input is not supported by this model' })
-    const wav = Buffer.from('524946462400000057415645666d7420', 'hex')
-    const attachments = [dataOf(wav, 'say.wav')]
-    const asked = product.model.requests.length
-    const codes = []
-    for (let runs = 0; runs < (form === 'standalone' ? 2 : 1); runs++) {
-      const { body } = await start({ attachments })
-      codes.push((body as { error: { code: string } }).error.code)
-    }
-    expect(new Set(codes)).to.deep.equal(new Set(['unsupported_attachment']))
-    expect(product.model.requests).to.have.length(asked + 1)
   })
 })
 

@@ -115,18 +115,6 @@ inBothForms("the caller's own tools", (startProduct) => {
     })
   })
 
-  it('D37: a cancel resolves the open call before the last event, and an answer after it is 404', async () => {
-    const stream = await start([call('A', 'x1')])
-    await toolUse(stream)
-    await product.call('DELETE', `/runs/${stream.runId}`)
-    const [result, last] = (await stream.all()).slice(-2)
-    expect(result)
-      .to.deep.include({ event: 'tool_result' })
-      .and.nested.include({ 'data.how': 'cancelled', 'data.is_error': true })
-    expect(last?.data).to.include({ code: 'cancelled' })
-    expect((await answer(stream.runId, 'x1', { output: 'late' })).status).to.equal(404)
-  })
-
   it('D45.3: a session keeps them for its later messages until they are changed; an id that the model repeats becomes another', async () => {
     await product.call('POST', '/sessions', { session_id: 'kept' })
     const send = (body: object) => product.stream('/sessions/kept/messages', { prompt: 'Go', ...body })

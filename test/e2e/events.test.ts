@@ -65,11 +65,6 @@ inBothForms("the tenant's events", (startProduct, form) => {
     await byQuery.until('run.ended', { run_id: missed.runId })
   })
 
-  it('D16c: a reader whose next event is unknown is told to read everything again', async () => {
-    const events = await read('', { 'last-event-id': '1-1' })
-    await events.until('reset')
-  })
-
   it('D16a: the steps and the end of a plan, and the changes of flows and configuration', async () => {
     const events = await read()
     const { body } = await product.call('POST', '/plans/submit', { steps: [{ id: 'a', prompt: 'do it' }] })

@@ -113,33 +113,6 @@ inBothForms('fewer permission requests', (startProduct, form) => {
     expect((await product.call('GET', '/permissions?state=remembered&cursor=WzFd')).status).to.equal(400)
   })
 
-  it('api.md PermissionReply: only an allowed tool can be remembered, and only for the session', async () => {
-    const stream = await product.run({ prompt: write('a.txt') })
-    const { data } = await stream.until('permission_request')
-    for (const body of [
-      { allow: false, remember: 'session' },
-      { allow: true, remember: 'for ever' },
-    ]) {
-      const refused = await reply(stream.runId, data['id'], body)
-      expect(refused.status).to.equal(400)
-      expect(refused.body).to.nested.include({ 'error.param': '/remember' })
-    }
-    expect((await reply(stream.runId, data['id'], { allow: true })).status).to.equal(200)
-    await stream.all()
-  })
-
-  it('D1.3 TOOL_PERMISSIONS: a rule decides by what a call acts on', async () => {
-    const allowed = await (await product.run({ prompt: bash('echo hello') })).all()
-    expect(countOf(allowed, 'permission_request')).to.equal(0)
-    expect(allowed.find(({ event }) => event === 'tool_result')?.data['output']).to.include('hello')
-    const denied = await (await product.run({ prompt: bash('echo hello; rm -rf x') })).all()
-    expect(countOf(denied, 'permission_request')).to.equal(0)
-    expect(denied.find(({ event }) => event === 'tool_result')?.data).to.include({ is_error: true })
-    const asking = await product.run({ prompt: bash('ls') })
-    await reply(asking.runId, (await asking.until('permission_request')).data['id'], { allow: false })
-    await asking.all()
-  })
-
   it('D14.2: with plan_mode nothing is changed before the plan is allowed, also not by a sub-agent', async () => {
     const prompt = [
       tool('Agent', { description: 'x', prompt: bash('echo hello') }),

@@ -46,6 +46,7 @@ describe('a cluster whose processes share no folder', () => {
   /** The settings of a process, with a disk of its own. */
   const envOf = (dir: string, more: Record<string, string> = {}) => ({
     ...{ HOST: '127.0.0.1', PORT: '0', OPS_PORT: '0', DATA_DIR: dir, RATE_LIMIT_RPM: '0', DRAIN_SECS: '10' },
+    RUN_RESUME_SECS: '1', // For which a worker that drains stays behind its runs.
     ...{ MODEL: 'demo', MODEL_PROVIDER: 'demo', DURABILITY: 'sessions', TOOL_PERMISSIONS: '{"Write":"allow"}' },
     ...{ ...mongo.env, ...s3.env, ...redis.env, ...more },
   })
@@ -122,7 +123,7 @@ describe('a cluster whose processes share no folder', () => {
   }).timeout(120_000)
 
   it('D37.4: a deploy is a pause for a one-shot run, too, whose tools have written files: they go along, and go with the run', async () => {
-    const runs = { DURABILITY: 'runs', CLUSTER_NAME: 'runs', RUN_RESUME_SECS: '1' }
+    const runs = { DURABILITY: 'runs', CLUSTER_NAME: 'runs' }
     const [gateway, first] = [await open('gateway', runs), await open('worker', runs)]
     const prompt = `${write('for later')}\n/tool WebFetch {"url":"http://127.0.0.1:9/"}\n${READ}`
     const stream = await openStream(`${gateway.url}/agent/run`, initOf('POST', { prompt }))

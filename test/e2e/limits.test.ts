@@ -193,35 +193,6 @@ inBothForms("a tenant's limits", (startProduct, form) => {
     expect(percents, 'once by all processes').to.deep.equal([...new Set(percents)])
   })
 
-  it('D11.2: of many runs that start at the same time only as many call the model as the budget has room for', async () => {
-    const { used } = await shown()
-    await raiseBudget(used.tokens + 200_000)
-    const before = product.model.requests.length
-    product.model.otherwise(() => ({ steps: [{ text: 'yes' }], usage: { input: 120_000, output: 1 } }))
-    const start = { prompt: 'hi', max_output_tokens: 80_000 }
-    const answers = await Promise.all(Array.from({ length: 20 }, () => call('POST', '/agent/run', start)))
-    const refused = answers.filter(({ text }) => text.includes('budget_exhausted'))
-    product.model.otherwise(() => 'fine')
-    expect([product.model.requests.length - before, refused.length]).to.deep.equal([2, 18])
-    await counted(used, 240_002)
-  })
-
-  it('D11.2: the budget holds down the tree of sub-agents: none of them calls its model any more', async () => {
-    const { used } = await shown()
-    await raiseBudget(used.tokens + 100_000)
-    const task = { description: 'd', prompt: 'p' }
-    // Far above the budget: a worker may not have read yet what the others have counted in the tests before.
-    product.model.answer({ steps: [{ tool: 'Agent', input: task }], usage: { input: 5_000_000, output: 1 } })
-    const before = product.model.requests.length
-    const frames = await (await product.run({ prompt: 'hi' })).all()
-    const ended = frames.find(({ event }) => event === 'subagent_end')
-    expect(ended?.data).to.include({ status: 'failed' })
-    expect(String(ended?.data['error'])).to.include('the budget of')
-    expect(frames.at(-1)?.data).to.include({ code: 'budget_exhausted' })
-    expect(product.model.requests.length - before).to.equal(1)
-    await counted(used, 5_000_001)
-  })
-
   it('dollars count by the price of the model, and the engine configuration shows limits and use', async () => {
     const { used } = await shown()
     await put({ usd_per_day: used.cost_usd + 0.9 })

@@ -3,9 +3,8 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { AUDIENCE, Issuer } from '../support/issuer/issuer.ts'
 import { compact, newSigner, type Signer, signatureOf } from '../support/issuer/signer.ts'
-import { inBothForms, inStandaloneForm, type Product, type StartProduct } from '../support/product.ts'
+import { inBothForms, type Product, type StartProduct } from '../support/product.ts'
 import { TenantEvents } from '../support/tenant-events.ts'
-import { until } from '../support/until.ts'
 
 const WRITE = { tool: 'Write', input: { path: 'a.txt', content: 'hello' } }
 
@@ -78,63 +77,16 @@ inBothForms('OIDC, legacy mode', (startProduct, form) => {
 
   // The cluster of this file has no store, so no limits.
   if (form === 'standalone')
-    it('with ADMIN_SCOPE only a token of this scope changes the limits of its tenant; each token may read them', async () => {
-      const bearing = (claims: object) => ({ authorization: `Bearer ${forge(claims, world.signer)}` })
-      const put = async (claims: object) => (await call('PUT', '/config/limits', {}, bearing(claims))).status
-      for (const claims of [{}, { scope: 'administrator openid' }, { scope: { admin: true } }, { scp: ['other', 7] }]) {
-        const reply = await call('PUT', '/config/limits', { usd_per_day: 1 }, bearing(claims))
-        expect(reply.status, JSON.stringify(claims)).to.equal(403)
-        expect(reply.body).to.have.nested.property('error.message').that.includes('the scope admin')
-        expect((await call('GET', '/config/limits', undefined, bearing(claims))).body).to.include({ usd_per_day: null })
-      }
-      expect([await put({ scope: 'openid admin' }), await put({ scp: ['admin'] })]).to.deep.equal([200, 200])
+    it('api.md Authentication 2: a run and its workspace belong to the tenant of its token', async () => {
+      world.product.model.answer([WRITE], 'done')
+      const acme = await as('acme')
+      const stream = await world.product.run({ prompt: 'write' }, acme)
+      const { data } = await stream.until('permission_request')
+      const path = `/sessions/${stream.runId}/permissions/${data['id']}`
+      expect((await call('POST', path, { allow: true }, await as('globex'))).status).to.equal(404)
+      expect((await call('POST', path, { allow: true }, acme)).status).to.equal(200)
+      expect((await stream.all()).at(-1)?.event).to.equal('done')
+      expect((await call('GET', `/runs/${stream.runId}`, undefined, acme)).body).to.include({ status: 'done' })
+      await access(join(world.product.dataDir, 'workspaces', 'acme', stream.runId, 'a.txt'))
     })
-
-  it('api.md Authentication 2: a run and its workspace belong to the tenant of its token', async () => {
-    world.product.model.answer([WRITE], 'done')
-    const acme = await as('acme')
-    const stream = await world.product.run({ prompt: 'write' }, acme)
-    const { data } = await stream.until('permission_request')
-    const path = `/sessions/${stream.runId}/permissions/${data['id']}`
-    expect((await call('POST', path, { allow: true }, await as('globex'))).status).to.equal(404)
-    expect((await call('POST', path, { allow: true }, acme)).status).to.equal(200)
-    expect((await stream.all()).at(-1)?.event).to.equal('done')
-    expect((await call('GET', `/runs/${stream.runId}`, undefined, acme)).body).to.include({ status: 'done' })
-    await access(join(world.product.dataDir, 'workspaces', 'acme', stream.runId, 'a.txt'))
-  })
-
-  it('api.md Authentication 8: two tenants may have sessions of the same name, and each has its own', async () => {
-    const [acme, globex] = [await as('acme'), await as('globex')]
-    for (const headers of [acme, globex]) {
-      expect((await call('POST', '/sessions', { session_id: 'support' }, headers)).status).to.equal(201)
-      expect((await call('POST', '/sessions', { session_id: 'support' }, headers)).status).to.equal(409)
-    }
-    world.product.model.answer('ok')
-    await (await world.product.stream('/sessions/support/messages', { prompt: 'hi' }, acme)).all()
-    const countOf = async (headers: Record<string, string>) =>
-      ((await call('GET', '/sessions/support', undefined, headers)).body as { message_count: number }).message_count
-    expect([await countOf(acme), await countOf(globex)]).to.deep.equal([2, 0])
-    expect((await call('DELETE', '/sessions/support', undefined, globex)).status).to.equal(200)
-    expect(await countOf(acme)).to.equal(2)
-  })
-})
-
-inStandaloneForm('OIDC, soft mode', (startProduct) => {
-  const { world, as } = useOidc(startProduct, 'soft')
-
-  it('api.md Authentication 6: no token is the tenant t_default with a deprecation log; a token must verify', async () => {
-    const { product } = world
-    product.model.answer('ok')
-    const stream = await product.run({ prompt: 'hi' })
-    await stream.all()
-    // The log of a separate process may arrive after its answer.
-    const isLogged = () => product.log.some((line) => /"warn".*requests without a token are deprecated/.test(line))
-    await until(isLogged, { what: 'the deprecation log', lastSeen: () => product.log.slice(-5) })
-    const read = (headers: Record<string, string>) => product.call('GET', `/runs/${stream.runId}`, undefined, headers)
-    expect((await read({})).status).to.equal(200)
-    expect((await read(await as('acme'))).status).to.equal(404)
-    const refusal = await read({ authorization: 'Bearer x' })
-    expect(refusal.status).to.equal(401)
-    expect(refusal.headers.get('www-authenticate')).to.equal('Bearer error="invalid_token"')
-  })
 })

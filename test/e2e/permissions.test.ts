@@ -9,8 +9,6 @@ import { inBothForms, type Product } from '../support/product.ts'
 import { useTempFolder } from '../support/temp-folder.ts'
 import { until } from '../support/until.ts'
 
-type Pending = Record<'id' | 'created_at' | 'expires_at' | 'message', string>
-
 const ASKER = new URL('../support/mcp-server/asker.ts', import.meta.url).pathname
 const WRITE = { tool: 'Write', input: { path: 'notes/a.txt', content: 'hello' } }
 
@@ -114,20 +112,6 @@ inBothForms('permissions', (startProduct, form) => {
     }
   })
 
-  it('api.md Permission request: a second reply is 409, an unknown request 404, a reply without a boolean 400', async () => {
-    const { stream, id } = await asked()
-    expect((await reply(stream.runId, id, { allow: 'yes' })).status).to.equal(400)
-    expect((await reply(stream.runId, id, {})).body).to.nested.include({ 'error.param': '/allow' })
-    expect((await reply(stream.runId, 'perm_0', { allow: true })).status).to.equal(404)
-    expect((await reply('sess_other', id, { allow: true })).status).to.equal(404)
-    expect((await reply(stream.runId, id, { allow: false })).status).to.equal(200)
-    const second = await reply(stream.runId, id, { allow: true })
-    expect(second.status).to.equal(409)
-    expect(second.body).to.nested.include({ 'error.type': 'conflict_error' })
-    await stream.all()
-    expect((await reply(stream.runId, id, { allow: true })).status).to.equal(409)
-  })
-
   it('D24.1: a reply may change the input: the tool runs with that, and the model and every reader learn of it', async () => {
     const { stream, id } = await asked()
     for (const [wrong, param] of [
@@ -195,86 +179,6 @@ inBothForms('permissions', (startProduct, form) => {
     expect((await product.call('GET', '/permissions?since=2026-11-22')).status).to.equal(400)
   })
 
-  it('api.md Permission request: of many replies at once one succeeds, and the engine acts on that one', async () => {
-    const { stream, id } = await asked()
-    const replies = Array.from({ length: 20 }, (_, i) => reply(stream.runId, id, { allow: i % 2 === 0, reason: 'r' }))
-    const statuses = (await Promise.all(replies)).map(({ status }) => status)
-    expect(statuses.filter((status) => status === 200)).to.have.length(1)
-    expect(statuses.filter((status) => status === 409)).to.have.length(19)
-    const isAllowed = statuses.indexOf(200) % 2 === 0
-    expect((await stream.until('tool_result')).data).to.include({ is_error: !isAllowed })
-    await stream.all()
-  })
-
-  it('D4.12: GET /permissions lists the undecided requests, oldest first', async () => {
-    const listed = async (query = '') =>
-      (await product.call('GET', `/permissions${query}`)).body as { permissions: Pending[]; next_cursor: string | null }
-    expect(await listed()).to.deep.equal({ permissions: [], next_cursor: null })
-    const first = await askedAfter([WRITE])
-    const second = await askedAfter([WRITE])
-    product.model.answer('done')
-    const { permissions, next_cursor } = await listed()
-    expect(next_cursor).to.equal(null)
-    expect(permissions.map(({ id }) => id)).to.deep.equal([first.id, second.id])
-    const [{ created_at, expires_at, message, preview: _, ...rest }] = permissions as [Pending & { preview: unknown }]
-    const { runId } = first.stream
-    const { tool: tool_name, input } = WRITE
-    const request = first.stream.frames.at(-1)?.data
-    const tool_use_id = request?.['tool_use_id']
-    expect(rest).to.deep.equal({ id: first.id, session_id: runId, run_id: runId, tool_name, tool_use_id, input })
-    expect(request).to.include({ message, expires_at })
-    expect(Date.parse(expires_at) - Date.parse(created_at)).to.equal(300_000)
-
-    const page = await listed('?limit=1')
-    expect(page.permissions.map(({ id }) => id)).to.deep.equal([first.id])
-    expect((await listed(`?limit=1&cursor=${page.next_cursor}`)).permissions.map(({ id }) => id)).to.deep.equal([
-      second.id,
-    ])
-    expect((await product.call('GET', '/permissions?cursor=x')).status).to.equal(400)
-
-    await reply(runId, first.id, { allow: false })
-    expect((await listed()).permissions.map(({ id }) => id)).to.deep.equal([second.id])
-    await product.call('DELETE', `/runs/${second.stream.runId}`)
-    for (const { stream } of [first, second]) await stream.all()
-    const isEmpty = async () => (await listed()).permissions.length === 0
-    await until(isEmpty, { what: 'the list of permission requests to be empty' })
-  })
-
-  it('D4.3: several calls of a turn ask at once and are answered in any order', async () => {
-    product.model.answer(
-      [
-        { tool: 'Write', input: { path: 'a', content: 'a' }, id: 'call_a' },
-        { tool: 'Write', input: { path: 'b', content: 'b' }, id: 'call_b' },
-        { tool: 'Glob', input: { pattern: '*' }, id: 'call_c' },
-      ],
-      'done',
-    )
-    const stream = await product.run({ prompt: 'write both' })
-    const requests = [await stream.until('permission_request'), await stream.until('permission_request')]
-    const requestFor = (call: string) => requests.find(({ data }) => data['tool_use_id'] === call)?.data['id']
-    await reply(stream.runId, requestFor('call_b'), { allow: true })
-    await reply(stream.runId, requestFor('call_a'), { allow: false })
-    const frames = await stream.all()
-    const results = frames
-      .filter(({ event }) => event === 'tool_result')
-      .map(({ data }) => [data['id'], data['is_error']])
-    expect(new Map(results as [string, boolean][])).to.deep.equal(
-      new Map([
-        ['call_a', true],
-        ['call_b', false],
-        ['call_c', false],
-      ]),
-    )
-    expect(frames.at(-1)?.event).to.equal('done')
-  })
-
-  it('D5.1 TOOL_PERMISSIONS: a tool with the policy deny is refused without a permission request', async () => {
-    product.model.answer([{ tool: 'TodoWrite', input: { todos: [] } }], 'done')
-    const frames = await (await product.run({ prompt: 'plan' })).all()
-    expect(frames.map(({ event }) => event)).not.to.include('permission_request')
-    expect(frames.find(({ event }) => event === 'tool_result')?.data).to.include({ is_error: true })
-  })
-
   it('api.md PermissionReply: a session’s requests are answered under the session’s id', async () => {
     await product.call('POST', '/sessions', { session_id: 'asking' })
     product.model.answer([WRITE], 'done')
@@ -286,13 +190,6 @@ inBothForms('permissions', (startProduct, form) => {
     const tenantDir = join(product.dataDir, 'workspaces', 't_default')
     const folder = (await readdir(tenantDir)).find((name) => name.startsWith('asking.'))
     await access(join(tenantDir, folder ?? '', 'notes/a.txt'))
-  })
-
-  it('api.md Events 3: cancelling a run that waits for permission ends it, and a late reply is 404', async () => {
-    const { stream, id } = await asked()
-    await product.call('DELETE', `/runs/${stream.runId}`)
-    expect((await stream.all()).at(-1)?.data).to.include({ code: 'cancelled' })
-    expect((await reply(stream.runId, id, { allow: true })).status).to.equal(404)
   })
 })
 

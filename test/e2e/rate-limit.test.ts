@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { type RedisServer, startRedis } from '../../scripts/local-services/redis.ts'
-import { inBothForms, type Product, startStandalone } from '../support/product.ts'
+import { inBothForms, type Product } from '../support/product.ts'
 import { TenantEvents } from '../support/tenant-events.ts'
 
 /** The headers of a request from this address behind a proxy. The client itself has sent the made-up part. */
@@ -68,20 +68,5 @@ inBothForms('the rate limit behind a proxy', (startProduct) => {
     expect((await other.all()).at(-1)?.data).to.include({ code: 'cancelled' })
     gate.resolve()
     expect((await product.call('GET', '/runs', undefined, headers)).status).to.equal(429)
-  })
-})
-
-describe('the rate limit of two standalone processes', () => {
-  it('RATE_LIMIT_STORE=redis: is shared when they use the same Redis', async () => {
-    const redis = await startRedis()
-    const env = { RATE_LIMIT_STORE: 'redis', REDIS_URL: redis.url, RATE_LIMIT_RPM: '5' }
-    const products = [await startStandalone(env), await startStandalone(env)]
-    try {
-      const all = Array.from({ length: 6 }, () => products.map((product) => product.call('GET', '/tools')))
-      expect(countOf(await statusesOf(all.flat()), 200)).to.equal(5)
-    } finally {
-      for (const product of products) await product.close()
-      await redis.stop()
-    }
   })
 })

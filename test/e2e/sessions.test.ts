@@ -14,32 +14,6 @@ inBothForms('sessions', (startProduct) => {
   const post = (session: string, prompt: string) => sendMessage(product, session, prompt)
   const infoOf = async (session: string) => (await product.call('GET', `/sessions/${session}`)).body
 
-  it('api.md Session responses: a session created without a body gets an id sess_<hex> and a creation time', async () => {
-    const { status, body } = await product.call('POST', '/sessions')
-    expect(status).to.equal(201)
-    expect(body).to.have.all.keys('session_id', 'created_at')
-    expect(body)
-      .to.have.property('session_id')
-      .that.matches(/^sess_[0-9a-f]{32}$/)
-    expect(body)
-      .to.have.property('created_at')
-      .that.matches(/^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{3}Z$/)
-  })
-
-  it('api.md Errors: an explicit id is used, and is 409 the second time', async () => {
-    expect(await create({ session_id: 'my:own-1' })).to.equal('my:own-1')
-    const again = await product.call('POST', '/sessions', { session_id: 'my:own-1' })
-    expect(again.status).to.equal(409)
-    expect(again.body).to.nested.include({ 'error.type': 'conflict_error' })
-  })
-
-  it('api.md Errors: of a hundred creations of one session exactly one is 201', async () => {
-    const all = Array.from({ length: 100 }, () => product.call('POST', '/sessions', { session_id: 'race' }))
-    const statuses = (await Promise.all(all)).map(({ status }) => status)
-    expect(statuses.filter((status) => status === 201)).to.have.length(1)
-    expect(statuses.filter((status) => status === 409)).to.have.length(99)
-  })
-
   it('api.md "What the service does" 3: each message continues the conversation, and message_count counts both sides', async () => {
     const session = await create()
     product.model.answer('I am Ada', 'you asked who I am')
@@ -98,13 +72,6 @@ inBothForms('sessions', (startProduct) => {
     expect((await product.call('GET', `/sessions/${session}`)).status).to.equal(404)
     const late = await product.call('POST', `/sessions/${session}/permissions/${data['id']}`, { allow: true })
     expect(late.status).to.equal(404)
-  })
-
-  it('api.md SendMessageRequest: model overrides the default for this message', async () => {
-    const session = await create()
-    product.model.answer('ok')
-    await (await product.stream(`/sessions/${session}/messages`, { prompt: 'hi', model: 'other' })).all()
-    expect(product.model.requests.at(-1)?.model).to.equal('other')
   })
 })
 

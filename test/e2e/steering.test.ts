@@ -2,8 +2,6 @@ import { expect } from 'chai'
 import type { EventStream } from '../support/event-stream.ts'
 import { inBothForms, type Product } from '../support/product.ts'
 
-const UNKNOWN = `run_${'0'.repeat(31)}1`
-
 inBothForms('a run that is told something while it is at work', (startProduct) => {
   let product: Product
   before(async () => {
@@ -77,18 +75,5 @@ inBothForms('a run that is told something while it is at work', (startProduct) =
     await busy.all()
     await waiting.all()
     expect(lastTexts().at(-1)).to.equal('user: two\n\nin short')
-  })
-
-  it('D49.3: a run that is unknown is 404, a wrong text 400, the ninth that waits 429, and nothing of them is read', async () => {
-    const { stream, answer } = await held('end')
-    expect((await steer(UNKNOWN, 'x')).status).to.equal(404)
-    for (const wrong of ['', 7, null, 'x'.repeat(100_001)])
-      expect((await steer(stream.runId, wrong)).status).to.equal(400)
-    for (let i = 1; i <= 8; i++) expect((await steer(stream.runId, `t${i}`)).status).to.equal(202)
-    expect((await steer(stream.runId, 't9', 'k9')).status).to.equal(429)
-    answer()
-    const frames = await stream.all()
-    const texts = frames.flatMap(({ event, data }) => (event === 'steered' ? [data['text']] : []))
-    expect(texts).to.deep.equal(['t1', 't2', 't3', 't4', 't5', 't6', 't7', 't8'])
   })
 })

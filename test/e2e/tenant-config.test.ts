@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import type { JsonObject } from '../../shared/kernel/events.ts'
 import { type ModelServer, startModelServer } from '../support/model-server/model-server.ts'
 import { useMongo } from '../support/mongo.ts'
-import { inBothForms, inStandaloneForm, type Product } from '../support/product.ts'
+import { inBothForms, type Product } from '../support/product.ts'
 import { until } from '../support/until.ts'
 
 const KEY = 'sk-canary-0123456789'
@@ -247,75 +247,6 @@ inBothForms('runtime configuration', (startProduct, form) => {
     expect(product.log.join('\n')).not.to.contain(KEY)
   })
 
-  it('D2.7: instances and secrets are listed in pages in the order of their names', async () => {
-    for (const name of ['z-1', 'z-2', 'z-3']) await call('PUT', `/config/secrets/${name}`, { value: KEY })
-    const names: string[] = []
-    let cursor: string | null = ''
-    do {
-      const { body } = await call('GET', `/config/secrets?limit=2${cursor && `&cursor=${cursor}`}`)
-      const page = body as { secrets: { name: string }[]; next_cursor: string | null }
-      names.push(...page.secrets.map(({ name }) => name))
-      cursor = page.next_cursor
-    } while (cursor !== null)
-    expect(names).to.deep.equal(names.toSorted()).and.to.include.members(['z-1', 'z-2', 'z-3'])
-    expect(new Set(names).size).to.equal(names.length)
-  })
-
-  it('an instance of type demo, which calls nobody, is for the standalone form: in the cluster it is refused', async () => {
-    const { status, text } = await call('PUT', '/config/instances/demo', { type: 'demo' })
-    expect(status, text).to.equal(form === 'standalone' ? 200 : 400)
-    if (form === 'cluster') expect(text).to.include('demo').and.include('standalone form only').and.include('"/type"')
-  })
-
-  for (const [what, method, path, body, status] of [
-    ['a key of no characters', 'PUT', '/config/secrets/a', { value: '' }, 400],
-    ['a key of 64 KB', 'PUT', '/config/secrets/a', { value: 'x'.repeat(65_536) }, 400],
-    ['a key with a blank', 'PUT', '/config/secrets/a', { value: 'a b' }, 400],
-    ['a name outside the pattern in another path than that of a PUT', 'DELETE', '/config/secrets/.a', undefined, 404],
-    ['a name of 65 characters', 'GET', `/config/instances/${'a'.repeat(65)}`, undefined, 404],
-    ['an unknown type', 'PUT', '/config/instances/a', { type: 'mock' }, 400],
-    ['a demo with a key', 'PUT', '/config/instances/a', { type: 'demo', key: KEY }, 400],
-    ['no type', 'PUT', '/config/instances/a', {}, 400],
-    ['another scheme', 'PUT', '/config/instances/a', { type: 'openai', url: 'ftp://x' }, 400],
-    ['a user in the URL', 'PUT', '/config/instances/a', { type: 'openai', url: 'http://u:p@x' }, 400],
-    ['the metadata service', 'PUT', '/config/instances/a', { type: 'openai', url: 'http://169.254.169.254/' }, 400],
-    ['an unknown option', 'PUT', '/config/instances/a', { type: 'openai', options: { top_k: 1 } }, 400],
-    [
-      'a fallback without its model',
-      'PUT',
-      '/config/engine',
-      { routing: { main: { instance: 'a', model: 'm', fallback_instance: 'a' } } },
-      400,
-    ],
-    [
-      'a route to an unknown instance',
-      'PUT',
-      '/config/engine',
-      { routing: { main: { instance: 'nobody', model: 'm' } } },
-      400,
-    ],
-    ['a retention of 0 days', 'PUT', '/config/engine', { audit: { retention_days: 0 } }, 400],
-    ['an unknown secret', 'DELETE', '/config/secrets/nobody', undefined, 404],
-    ['an unknown instance', 'POST', '/config/instances/nobody/discover', undefined, 404],
-    ['a probe without a model', 'POST', '/config/instances/nobody/probe', {}, 400],
-  ] as const)
-    it(`${what} is ${status}`, async () => {
-      expect((await call(method, path, body)).status).to.equal(status)
-    })
-
-  it('D2.11: a PUT of a name outside the pattern is 400 with the pattern, before the body is looked at', async () => {
-    for (const [kind, wrong] of [
-      ['secrets', '.a'],
-      ['instances', 'a%20b'],
-      ['webhooks', 'x'.repeat(65)],
-    ] as const) {
-      const { status, body } = await call('PUT', `/config/${kind}/${wrong}`, {})
-      expect(status, kind).to.equal(400)
-      expect(body).to.have.nested.property('error.param', '/name')
-      expect(body).to.have.nested.property('error.message').that.includes('^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$')
-    }
-  })
-
   it('D2.1: a PUT without a body is 400 and resets nothing, and {} is a body', async () => {
     await call('PUT', '/config/limits', { concurrent_runs: 7 })
     await call('PUT', '/config/engine', { audit: { retention_days: 7 } })
@@ -327,35 +258,5 @@ inBothForms('runtime configuration', (startProduct, form) => {
     expect((await call('GET', '/config/limits')).body).to.include({ concurrent_runs: 7 })
     expect((await call('GET', '/config/engine')).body).to.have.nested.property('audit.retention_days', 7)
     expect((await call('PUT', '/config/limits', {})).body).to.include({ concurrent_runs: null })
-  })
-})
-
-inStandaloneForm('runtime configuration without a master key', (startProduct) => {
-  let product: Product
-  before(async () => {
-    product = await startProduct({ ENABLE_BASH: 'true' }) // Else the standalone form keeps a key of its own.
-  })
-  after(() => product.close())
-
-  it('D8: every configuration endpoint and the transcription proxy answer 503, and runs use the server’s model', async () => {
-    for (const [method, path] of [
-      ['GET', '/config/engine'],
-      ['PUT', '/config/engine'],
-      ['GET', '/config/providers'],
-      ['PUT', '/config/secrets/a'],
-      ['DELETE', '/config/secrets/a'],
-      ['PUT', '/config/instances/a'],
-      ['POST', '/config/instances/a/discover'],
-      ['POST', '/config/instances/a/probe'],
-      ['GET', '/config/instances/a/capabilities'],
-      ['POST', '/audio/transcriptions'],
-    ] as const) {
-      const { status, body } = await product.call(method, path, method === 'GET' ? undefined : {})
-      expect(status, path).to.equal(503)
-      expect(body).to.have.nested.property('error.code', 'config_disabled')
-    }
-    product.model.answer('from the server')
-    const frames = await (await product.run({ prompt: 'hi' })).all()
-    expect(frames.at(-1)?.event).to.equal('done')
   })
 })

@@ -70,32 +70,6 @@ inBothForms('typed answers and choices of a run', (startProduct, form) => {
     expect(offered.map(({ function: { name } }) => name).toSorted()).to.deep.equal(['Glob', 'Read'])
   })
 
-  it('D42.1: a rule never allows what the policy does not, and one that names no tool is 400', async () => {
-    product.model.answer([{ tool: 'Read', input: { path: 'secret.txt' } }], 'fine')
-    await start({ response_schema: undefined, allowed_tools: ['Read(docs/*)'] })
-    expect(JSON.stringify(product.model.requests.at(-1)?.body['messages'])).to.include('switched off')
-    for (const [choice, param] of [
-      [{ allowed_tools: ['Read', 'Nothing'] }, '/allowed_tools/1'],
-      [{ allowed_tools: ['Grep(docs)'] }, '/allowed_tools/0'],
-      [{ tool_choice: { name: 'Nothing' } }, '/tool_choice/name'],
-      [{ allowed_tools: [], tool_choice: 'required' }, '/tool_choice'],
-      [{ allowed_tools: ['Glob'], tool_choice: { name: 'Read' } }, '/tool_choice/name'],
-    ] as const) {
-      const reply = await start(choice)
-      expect(reply.status, param).to.equal(400)
-      expect(reply.body).to.nested.include({ 'error.param': param })
-    }
-  })
-
-  it('D42.3: an effort that the model refuses is left out, and the run goes on', async () => {
-    product.model.answer({ status: 400, message: 'reasoning_effort is not supported by this model' }, 'fine')
-    const asked = product.model.requests.length
-    const reply = await start({ response_schema: undefined, model: 'plain', effort: 'high' })
-    expect([reply.status, (reply.body as { output: string }).output]).to.deep.equal([200, 'fine'])
-    const efforts = product.model.requests.slice(asked).map(({ body }) => body['reasoning_effort'])
-    expect(efforts).to.deep.equal(['high', undefined])
-  })
-
   it('D42.5: metadata finds the run, and divides what was used; 17 pairs and wrong names are 400', async () => {
     product.model.answer('fine')
     const metadata = { team: `red-${Math.random()}`, stage: 'a=b' }

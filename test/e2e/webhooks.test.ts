@@ -76,14 +76,6 @@ inBothForms('webhooks', (startProduct, form) => {
     expect(message.headers['content-type']).to.equal('application/json')
   })
 
-  it('D10.2: a run that fails or is cancelled is sent with its state and code', async () => {
-    product.model.answer({ status: 401, message: 'wrong key' })
-    const failing = await product.run({ prompt: 'hi' })
-    await failing.all()
-    const failed = await about('run_id', failing.runId)
-    expect(failed.body.data).to.include({ status: 'failed', code: 'provider_auth' })
-  })
-
   it('D10.2: a permission request of a session is sent with the ids that its answer needs, and without the input', async () => {
     const { body } = await call('POST', '/sessions')
     const { session_id } = body as { session_id: string }
@@ -130,28 +122,6 @@ inBothForms('webhooks', (startProduct, form) => {
     expect(body.data['status']).to.be.oneOf(['ok', 'invalid_output'])
   })
 
-  it('D10.3: a redirect is not followed: the message is sent again with the same id, and the list shows why', async () => {
-    const elsewhere = await startWebhookReceiver()
-    receiver.answers = [{ status: 307, headers: { location: elsewhere.url } }]
-    const { text } = await call('POST', '/config/webhooks/ci/test')
-    const { id } = JSON.parse(text) as { id: string }
-    await until(
-      async () => (await deliveries('?status=pending')).some((each) => each.id === id && each.attempts === 1),
-      {
-        what: 'the first attempt to be recorded',
-        lastSeen: () => text,
-      },
-    )
-    const [pending] = await deliveries('?status=pending')
-    expect(pending).to.include({ error: 'The receiver answered 307; redirects are not followed.', attempts: 1 })
-    await until(async () => (await deliveries('?status=delivered')).some((each) => each.id === id), {
-      what: 'the second attempt to be recorded',
-    })
-    expect(receiver.messages.filter((message) => message.id === id)).to.have.length(2)
-    expect(elsewhere.messages).to.deep.equal([])
-    await elsewhere.close()
-  })
-
   it('D10.3: a message that the receiver does not want any more is dead at once, and can be sent again', async () => {
     receiver.answers = [{ status: 410 }]
     const { text } = await call('POST', '/config/webhooks/ci/test')
@@ -183,23 +153,11 @@ inBothForms('webhooks', (startProduct, form) => {
     expect(product.log.join('\n')).not.to.match(/whsec_/)
   })
 
-  it('a webhook that is disabled gets no events while another gets them, and no other repeats its deliveries', async () => {
-    await put('ci', { enabled: false })
-    await put('other', { secret: secret() })
-    await knownEverywhere()
-    const stream = await product.run({ prompt: 'hi' })
-    await stream.all()
-    await about('run_id', stream.runId)
-    expect(receiver.messages.filter(({ body }) => body.data['run_id'] === stream.runId)).to.have.length(1)
-    const [ended] = await deliveries('?status=delivered')
-    expect((await call('POST', `/config/webhooks/other/deliveries/${ended?.id}/retry`)).status).to.equal(404)
-    expect((await call('DELETE', '/config/webhooks/other')).status).to.equal(200)
-  })
-
   // What a cluster adds is shown above.
   if (form === 'cluster') return
 
   it('D10.1: a change without a secret keeps it, and a deleted webhook is not found', async () => {
+    await put('ci', { enabled: false })
     const { body } = await call('GET', '/config/webhooks/ci')
     expect(body).to.include({ enabled: false, url: receiver.url })
     expect((await call('DELETE', '/config/webhooks/ci')).body).to.deep.equal({ status: 'deleted' })

@@ -143,7 +143,7 @@ describe('the jobs that execute flows', () => {
     await ended
   })
 
-  it('keep a confirmed output of a flow that evolves, and none of an evaluation or of a wrong output', async () => {
+  it('keep a confirmed output of a flow that evolves, none of an evaluation, of a wrong output, or of another flow', async () => {
     const { handle, remembered } = createExecutor()
     await handle(await history.queue({ kind: 'evaluation' }))
     expect(remembered).to.deep.equal([])
@@ -152,7 +152,9 @@ describe('the jobs that execute flows', () => {
 
     const wrong = createExecutor({}, { ...OUTCOME, status: 'invalid_output', output: null })
     await wrong.handle(await history.queue())
-    expect(wrong.remembered).to.deep.equal([])
+    const plain = createExecutor({ library: { definitionOf: async () => ({ ...DEFINITION, evolve: false }) } })
+    await plain.handle(await history.queue())
+    expect([wrong.remembered, plain.remembered]).to.deep.equal([[], []])
   })
 
   it('answer all the same when the precedent cannot be kept', async () => {

@@ -227,15 +227,6 @@ describe('the jobs that execute plans', () => {
     expect(statusesOf(await read(acting))).to.deep.equal({ c: 'failed', d: 'done' })
   })
 
-  it('run again a step of a dead executor that is idempotent', async () => {
-    const { handle, ran } = createExecutor()
-    const plan = await submit([{ ...step('a'), idempotent: true }])
-    await plans.change(TENANT, plan.plan_id, claim({ executor: 3, at: plan.created_at }))
-    await handle(plan)
-    expect(ran).to.deep.equal(['a'])
-    expect(await read(plan)).to.include({ status: 'done', starts: 2 })
-  })
-
   it('leave the plan of a living executor to it, and wait for its end', async () => {
     const gate = Promise.withResolvers<StepResult>()
     const slow = createExecutor({ stepsOf: () => () => gate.promise })

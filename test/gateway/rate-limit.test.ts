@@ -177,16 +177,6 @@ describe('rate limiting', () => {
     expect((await get('/tools', { 'x-forwarded-for': '203.0.113.1, 10.9.9.9' })).status).to.equal(429)
   })
 
-  it('D2.9: two addresses of one IPv6 /64 share a limit, and so do an IPv4 address and its IPv4-mapped form', async () => {
-    const { get } = await start({ ...limiter(1), trustProxy: 1 })
-    const statusFrom = async (address: string) => (await get('/tools', { 'x-forwarded-for': address })).status
-    expect(await statusFrom('2001:db8::1')).to.equal(200)
-    expect(await statusFrom('2001:db8::ffff:0:0:1')).to.equal(429)
-    expect(await statusFrom('2001:db8:0:1::1')).to.equal(200)
-    expect(await statusFrom('203.0.113.7')).to.equal(200)
-    expect(await statusFrom('::ffff:203.0.113.7')).to.equal(429)
-  })
-
   it('when a proxy reports something else than an address, the proxy itself is the client', async () => {
     const { get } = await start({ ...limiter(1), trustProxy: 1 })
     await get('/tools', { 'x-forwarded-for': 'unknown' })

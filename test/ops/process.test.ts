@@ -149,7 +149,7 @@ describe('the ops listeners of a cluster', () => {
   const start = useProcesses()
 
   it('a gateway is starting until it knows a worker; each process counts its own part of a run; without Redis both are 503, with it again 200, and the gateway also when the worker leaves', async () => {
-    const env = { REDIS_URL: redis.url }
+    const env = { REDIS_URL: redis.url, RUN_RESUME_SECS: '1' } // For which the worker stays behind its run.
     const gateway = await start('gateway', env)
     const starting = { status: 'unavailable', failing: ['starting'] }
     expect(await answerWith(503, `${gateway.opsUrl}/readyz`)).to.deep.equal(starting)

@@ -61,12 +61,32 @@ export const createTestRelay = (urlOf: () => string, options: RedisOptions = {})
     return { link, ports: createRedisPorts(link), openPermissions: (pid) => openWorkerPermissionStore(link, pid) }
   })
 
+type MemoryRelay = TestRelay<MemoryBus> & {
+  /** Cuts a member off, and removes it as the others do once its lease has run out, which they would find in four seconds. */
+  kill(member: { link: MemoryBus; epoch: number }): Promise<void>
+}
+
 /** The members are connected within this process. */
-export const createMemoryRelay = (cluster = new MemoryCluster()): TestRelay<MemoryBus> =>
-  createRelay(async () => {
+export const createMemoryRelay = (cluster = new MemoryCluster()): MemoryRelay => {
+  const relay = createRelay(async () => {
     const ports = cluster.connect()
     return { link: ports.bus, ports, openPermissions: async () => ports.permissions }
   })
+  const killers: MemoryBus[] = []
+  return {
+    ...relay,
+    async kill({ link, epoch }) {
+      link.cut()
+      const { bus, members } = cluster.connect()
+      killers.push(bus)
+      await members.leave(epoch)
+    },
+    async close() {
+      await relay.close()
+      for (const bus of killers.splice(0)) await bus.close()
+    },
+  }
+}
 
 function createRelay<Link extends Closable>(connect: () => Promise<Connection<Link>>): TestRelay<Link> {
   const closers: (() => Promise<void>)[] = []

@@ -8,6 +8,7 @@ import { DEFAULT_TENANT as TENANT } from '../../shared/kernel/tenant.ts'
 import { ConfigError } from '../../shared/platform/config/config.ts'
 import type { Form } from '../../shared/platform/config/fields.ts'
 import { NO_EVENTS } from '../../shared/tenancy/events/port.ts'
+import { failureOf } from '../support/failure-of.ts'
 import { useOpening } from './opening.ts'
 
 type Options = { hasStore?: boolean; form?: Form }
@@ -23,12 +24,6 @@ describe("the tenants' configuration of a process", () => {
     return opened
   }
   const opened = async (env?: Record<string, string>) => (await open(env)) ?? expect.fail('it is disabled')
-  const refusalOf = (work: Promise<unknown>) =>
-    work.then(
-      () => expect.fail('it was not refused'),
-      (cause: unknown) => cause,
-    )
-
   it('D1.3 MASTER_KEY: is disabled without a store, and where no key may be kept', async () => {
     expect(await open({}, { hasStore: false })).to.equal(undefined)
     expect(await open({ ENABLE_BASH: 'true' })).to.equal(undefined)
@@ -37,7 +32,7 @@ describe("the tenants' configuration of a process", () => {
   it('TENANT_LIMITS: ceilings that nothing would enforce stop the start', async () => {
     const file = join(opening.dir, 'limits.json')
     await writeFile(file, '{}')
-    const refused = await refusalOf(open({ TENANT_LIMITS: file }, { hasStore: false }))
+    const refused = await failureOf(open({ TENANT_LIMITS: file }, { hasStore: false }))
     expect(refused)
       .to.be.instanceOf(ConfigError)
       .and.have.property('message')
@@ -47,7 +42,7 @@ describe("the tenants' configuration of a process", () => {
   it('D1.3 ALLOW_PRIVATE_URLS: an instance at a private address is refused unless the operator allows it', async () => {
     const instance = { type: 'openai-compatible', url: 'http://127.0.0.1:9/v1' } as const
     const { settings } = await opened({ ALLOW_PRIVATE_URLS: 'false' })
-    expect(await refusalOf(settings.putInstance(TENANT, 'local', instance))).to.include({ status: 400, param: '/url' })
+    expect(await failureOf(settings.putInstance(TENANT, 'local', instance))).to.include({ status: 400, param: '/url' })
     const lax = await opened({ ALLOW_PRIVATE_URLS: 'true' })
     expect(await lax.settings.putInstance(TENANT, 'local', instance)).to.include({ name: 'local' })
   })
@@ -57,7 +52,7 @@ describe("the tenants' configuration of a process", () => {
     expect(await settings.putInstance(TENANT, 'try', { type: 'demo' })).to.include({ type: 'demo' })
     const cluster = { MASTER_KEY: Buffer.alloc(32).toString('base64'), REDIS_URL: 'redis://127.0.0.1:1' }
     const other = (await open(cluster, { form: 'cluster' })) ?? expect.fail('it is disabled')
-    expect(await refusalOf(other.settings.putInstance(TENANT, 'try', { type: 'demo' }))).to.include({ status: 400 })
+    expect(await failureOf(other.settings.putInstance(TENANT, 'try', { type: 'demo' }))).to.include({ status: 400 })
   })
 
   it('an instance has the prices that its tenant has set, and without them the known ones', async () => {

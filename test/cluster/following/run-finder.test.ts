@@ -7,6 +7,7 @@ import { failureFrame, type ReaderFailure } from '../../../shared/cluster/journa
 import { AppError, notFound } from '../../../shared/kernel/errors.ts'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
 import { textOf } from '../../support/broker-answers.ts'
+import { failureOf } from '../../support/failure-of.ts'
 
 const TENANT = DEFAULT_TENANT
 const QUEUED: SourceState = { state: 'waiting', started_at: '2026-01-01T00:00:00.000Z' }
@@ -60,12 +61,6 @@ function setUp({ states = [QUEUED], isTaken = false, misses = 0, failure, ...mor
   const runs = new RunFinder({ places, processes })
   return { runs, calls }
 }
-
-const failureOf = (call: Promise<unknown>) =>
-  call.then(
-    () => expect.fail('it has not failed'),
-    (cause: unknown) => cause,
-  )
 
 describe('a run that was queued for an executor', () => {
   it('is shown as waiting while it is queued, and by its executor from then on', async () => {

@@ -1,7 +1,6 @@
-import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
-import { answerOf, DEFINITION, GOOD, KEYS, putInstance, REQUEST, useFlows } from '../../support/flows.ts'
-import { inStandaloneForm, type Product, type Reply } from '../../support/product.ts'
+import { DEFINITION, GOOD, KEYS, putInstance, REQUEST, useFlows } from '../../support/flows.ts'
+import { inStandaloneForm, type Reply } from '../../support/product.ts'
 
 type Refusal = { type: string; message: string; param?: string; code?: string }
 
@@ -64,56 +63,7 @@ inStandaloneForm('bad input for flows', (startProduct, form) => {
       })
   })
 
-  it('api.md Named flows 7: with Accept: text/event-stream a refusal is still a plain HTTP error', async () => {
-    const reply = await run(name, { input: {} }, { accept: 'text/event-stream' })
-    expect(reply.status).to.equal(400)
-    expect(reply.headers.get('content-type')).to.match(/^application\/json/)
-    expect(await bench.dispatch(reply)).to.include({ status: 'rejected' })
-    expect((await run('flow-none', {}, { accept: 'text/event-stream' })).status).to.equal(404)
-  })
-
   it('nothing but an instance of the tenant is ever called: the server’s own model is not', () => {
     expect(bench.product.model.requests).to.be.empty
-  })
-})
-
-inStandaloneForm('flows without a history', (startProduct, form) => {
-  const bench = useFlows(startProduct, form, { DISPATCH_STORE: 'false' })
-
-  it('D1.3 DISPATCH_STORE: the dispatch endpoints answer 503, and flows run', async () => {
-    bench.main.otherwise(() => GOOD)
-    const name = await bench.publish(DEFINITION)
-    const reply = await bench.run(name)
-    const { trace_id: traceId } = answerOf(reply)
-    expect(reply.headers.get('x-trace-id')).to.equal(traceId)
-    for (const path of ['', `/${traceId}`, `/${traceId}/events`]) {
-      const { status, body } = await bench.call('GET', `/dispatches${path}`)
-      expect(status, path).to.equal(503)
-      expect(body).to.have.nested.property('error.type', 'unavailable_error')
-    }
-    expect((await bench.run(name, { input: {} })).status).to.equal(400)
-  })
-})
-
-inStandaloneForm('flows without a master key', (startProduct) => {
-  let product: Product
-
-  before(async () => {
-    product = await startProduct({ ENABLE_BASH: 'true' })
-  })
-  after(() => product.close())
-
-  it('api.md Named flows 4: flows can be edited and published, and running them is 503', async () => {
-    const name = `flow-${randomBytes(4).toString('hex')}`
-    expect((await product.call('PUT', `/flows/${name}`, DEFINITION)).status).to.equal(200)
-    expect((await product.call('POST', `/flows/${name}/publish`)).status).to.equal(200)
-    for (const path of [`/flows/${name}/run`, `/flows/${name}/evaluate`, '/flows/flow-none/run']) {
-      const { status, body } = await product.call('POST', path, REQUEST)
-      expect(status, path).to.equal(503)
-      expect(body).to.deep.nested.include({ 'error.type': 'unavailable_error', 'error.code': 'config_disabled' })
-    }
-    const { body } = await product.call('GET', '/dispatches')
-    expect(body).to.deep.equal({ dispatches: [], next_cursor: null })
-    expect(product.model.requests).to.be.empty
   })
 })

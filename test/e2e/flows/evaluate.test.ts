@@ -51,11 +51,6 @@ inBothForms('evaluation of flows', (startProduct, form) => {
     return body as EvaluationReport
   }
 
-  const publish = (name: string, rate: number | string) =>
-    bench.call('POST', `/flows/${name}/publish?require_pass_rate=${rate}`)
-
-  const messageOf = ({ body }: Reply) => (body as { error: { message: string } }).error.message
-
   it('D13.1: compares the draft with the recorded runs of the published version: rates, costs, times and differences', async () => {
     const { name, traces } = await flowWithDraft(['a', 'b', 'c'])
     const report = reportOf(await evaluate(name))
@@ -152,21 +147,5 @@ inBothForms('evaluation of flows', (startProduct, form) => {
       expect(reply.status, reply.text).to.equal(status)
       expect((reply.body as { error: { param?: string } }).error.param).to.equal(param)
     }
-  })
-
-  it('D13.2: require_pass_rate publishes only a version whose evaluation passed so often', async () => {
-    const { name } = await flowWithDraft(['a', 'b', 'c'])
-    const stateOf = async () => ((await bench.call('GET', `/flows/${name}`)).body as { state: string }).state
-    const missing = await publish(name, 0)
-    expect(missing.status).to.equal(409)
-    expect(messageOf(missing)).to.contain('no evaluation')
-    reportOf(await evaluate(name))
-    const below = await publish(name, 0.9)
-    expect(below.status).to.equal(409)
-    expect(messageOf(below)).to.contain('0.66').and.to.contain('0.9')
-    expect(await stateOf()).to.equal('draft')
-    const passed = await publish(name, 0.6)
-    expect(passed.status, passed.text).to.equal(200)
-    expect(passed.body).to.include({ state: 'published', version: 2, published_version: 2 })
   })
 })

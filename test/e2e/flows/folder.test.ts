@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { REQUEST } from '../../support/flow-streams.ts'
-import { KEYS, putInstance } from '../../support/flows.ts'
 import { useMongo } from '../../support/mongo.ts'
 import { inBothForms, type Product } from '../../support/product.ts'
 import { useTempFolder } from '../../support/temp-folder.ts'
@@ -45,11 +44,6 @@ inBothForms('FLOWS_DIR', (startProduct, form) => {
     })
   }
 
-  const restart = async (files: Record<string, string> = {}) => {
-    await product.close()
-    await start(files)
-  }
-
   const call = (method: string, path: string, body?: object) => product.call(method, path, body)
 
   /** Name, version and state of each flow that is not built in. */
@@ -58,12 +52,6 @@ inBothForms('FLOWS_DIR', (startProduct, form) => {
     const own = page.flows.filter(({ built_in }) => !built_in)
     return own.map(({ name, version, state }) => `${name} ${version} ${state}`)
   }
-
-  const problems = () =>
-    product.log.flatMap((line) => {
-      const { level, msg } = (line.startsWith('{') ? JSON.parse(line) : {}) as Record<string, string>
-      return level === 'warn' && msg?.includes('loaded') ? [msg] : []
-    })
 
   before(async function () {
     this.timeout(START_MS)
@@ -98,46 +86,5 @@ inBothForms('FLOWS_DIR', (startProduct, form) => {
       properties: { answer: { type: 'string' } },
     })
     expect((await call('POST', '/flows/greet/run', REQUEST)).status).to.equal(404)
-  })
-
-  it('a file that cannot be loaded is logged with its name and the reason', () => {
-    const messages = problems()
-    for (const [file, reason] of [
-      ['broken.yaml', 'it is not valid YAML'],
-      ['empty.yaml', 'it is not a YAML mapping'],
-      ['schema.yaml', '/input_schema'],
-      ['built-in.yaml', 'summarize'],
-      ['twice.yaml', 'greet.yaml has the same flow'],
-    ] as const) {
-      const found = messages.filter((message) => message.includes(`the flow in ${file} `))
-      expect(found, file).to.have.length(form === 'cluster' ? 2 : 1)
-      expect(found[0]).to.contain(reason)
-    }
-    expect(messages.join()).not.to.match(/notes|part|foreign/)
-  })
-
-  it('a start with the same files makes no new version and leaves a published flow published; a changed file is a new draft', async function () {
-    this.timeout(START_MS)
-    for (const name of ['greet', 'part']) {
-      expect((await call('POST', `/flows/${name}/publish`)).status).to.equal(200)
-    }
-    await restart({ 'part.yml': `${flowFile('part', 'Part as friends.')}evolve: true\n` })
-    expect(await flows()).to.deep.equal(['greet 1 published', 'part 2 draft'])
-    const { revisions } = (await call('GET', '/flows/part/revisions')).body as { revisions: { version: number }[] }
-    expect(revisions.map(({ version }) => version)).to.deep.equal([2, 1])
-    await putInstance({ product }, 'main', { url: product.model.url, key: KEYS.main })
-    product.model.answer('{"answer":"hello"}')
-    const { status, body } = await call('POST', '/flows/greet/run', REQUEST)
-    expect(status).to.equal(200)
-    expect(body).to.deep.nested.include({ flow_version: 1, verdict: 'ok', output: { answer: 'hello' } })
-  })
-
-  it('a folder that does not exist is logged, and the product starts without it', async function () {
-    this.timeout(START_MS)
-    await product.close()
-    await rm(join(dir.path, 'flows'), { recursive: true })
-    await start({})
-    expect(problems().join()).to.contain(`FLOWS_DIR ${join(dir.path, 'flows')} is not a folder`)
-    expect(await flows()).to.deep.equal(['greet 1 published', 'part 2 draft'])
   })
 })

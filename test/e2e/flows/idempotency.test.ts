@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { eventsOf, nextCall, REQUEST, recordOf, runningRun, streamFlow, traceOf } from '../../support/flow-streams.ts'
+import { eventsOf, nextCall, REQUEST, recordOf, streamFlow, traceOf } from '../../support/flow-streams.ts'
 import { answerOf, DEFINITION, GOOD, useFlows } from '../../support/flows.ts'
 import { runIsForgotten } from '../../support/forgotten-run.ts'
 import { inBothForms, type Reply } from '../../support/product.ts'
@@ -66,58 +66,6 @@ inBothForms('Idempotency-Key of flows', (startProduct, form) => {
     })
     expect(calls).to.equal(0)
     expect((await recordOf(bench, traceOf(first))).idempotency_key).to.equal(key['idempotency-key'])
-  })
-
-  it('D6.6: a failure is an answer too, and is not tried again', async () => {
-    const key = newKey()
-    bench.main.answer({ status: 401 })
-    const first = await run(key)
-    expect(first.status).to.equal(502)
-    const calls = await callsDuring(async () => {
-      const again = await run(key)
-      expect([again.status, again.body, traceOf(again)]).to.deep.equal([502, first.body, traceOf(first)])
-      expect(isReplayed(again)).to.equal(true)
-    })
-    expect(calls).to.equal(0)
-  })
-
-  it('D6.6: the same key with another input, model or flow is 409, and changes nothing', async () => {
-    const key = newKey()
-    const other = await bench.publish(DEFINITION)
-    bench.main.answer(GOOD)
-    const first = await run(key)
-    const calls = await callsDuring(async () => {
-      for (const [body, flow] of [
-        [{ input: { text: 'other' } }, name],
-        [{ model: 'm-2' }, name],
-        [{}, other],
-      ] as const) {
-        const { status, body: refusal, headers } = await run(key, body, flow)
-        expect(status).to.equal(409)
-        expect(refusal).to.nested.include({ 'error.type': 'conflict_error', 'error.code': 'idempotency_mismatch' })
-        expect(isReplayed({ headers })).to.equal(false)
-      }
-      expect((await run(key)).text).to.equal(first.text)
-    })
-    expect(calls).to.equal(0)
-  })
-
-  it('D6.6: other keys, and requests without one, are executions of their own', async () => {
-    bench.main.answer(GOOD, GOOD, GOOD)
-    const replies = [await run(newKey()), await run(newKey()), await run({})]
-    expect(new Set(replies.map(traceOf)).size).to.equal(3)
-    expect(replies.some(isReplayed)).to.equal(false)
-  })
-
-  it('a run that was cancelled stays cancelled for its key', async () => {
-    const key = newKey()
-    bench.main.answer([{ hang: true }])
-    const called = nextCall(bench.main)
-    const waiting = [run(key), run(key)]
-    await called
-    await bench.call('DELETE', `/runs/${await runningRun(bench)}`)
-    const statuses = (await Promise.all(waiting)).map(({ status }) => status)
-    expect([...statuses, (await run(key)).status]).to.deep.equal([409, 409, 409])
   })
 
   it('streams join the execution of their key, while it goes on and after its end', async () => {

@@ -82,30 +82,6 @@ inBothForms('the life of a flow', (startProduct, form) => {
     expect((await run(name, {}, key)).status).to.equal(409)
   })
 
-  it('a draft and an unknown flow are the same 404, without an execution', async () => {
-    const [draft, unknown] = [newName(), newName()]
-    await put(draft)
-    const before = bench.main.requests.length
-    const [ofDraft, ofUnknown] = await Promise.all([run(draft), run(unknown)])
-    expect([ofDraft.status, ofUnknown.status]).to.deep.equal([404, 404])
-    expect(ofDraft.text.replaceAll(draft, unknown)).to.equal(ofUnknown.text)
-    expect(ofDraft.headers.has('x-trace-id')).to.equal(false)
-    expect((await call('GET', `/dispatches?flow=${draft}`)).body).to.have.property('dispatches').that.is.empty
-    expect(bench.main.requests).to.have.length(before)
-  })
-
-  it('D6.3: of 20 PUTs at the same time through all gateways each gets a version of its own, and none is lost', async () => {
-    const name = newName()
-    const stored = await Promise.all(
-      Array.from({ length: 20 }, (_, i) => put(name, { ...DEFINITION, model: `m-${i}` })),
-    )
-    const byVersion = stored.toSorted((a, b) => b.version - a.version)
-    expect(byVersion.map(({ version }) => version)).to.deep.equal(Array.from({ length: 20 }, (_, i) => 20 - i))
-    const kept = (await revisions(name)).map(({ version, definition }) => ({ version, definition }))
-    expect(kept).to.deep.equal(byVersion.map(({ version, definition }) => ({ version, definition })))
-    expect(await get(name)).to.deep.include({ version: 20, definition: byVersion[0]?.definition })
-  })
-
   // What a cluster adds is shown above.
   if (form === 'cluster') return
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { answerOf, DEFINITION, GOOD, lastOf, systemOf, useFlows } from '../../support/flows.ts'
+import { DEFINITION, GOOD, lastOf, systemOf, useFlows } from '../../support/flows.ts'
 import type { Received } from '../../support/model-server/model-server.ts'
 import { inBothForms } from '../../support/product.ts'
 
@@ -40,34 +40,8 @@ inBothForms('the memory of flows', (startProduct, form) => {
     expect(system.split('"text":"one"')).to.have.length(2)
   })
 
-  it('25 runs at the same time leave 20 precedents', async () => {
-    const name = await publish(LEARNING)
-    const texts = Array.from({ length: 25 }, (_, i) => `text ${i}`)
-    await Promise.all(texts.map((text) => runWith(name, text)))
-    expect(new Set(await inputsOf(name))).to.have.property('size', 20)
-  })
-
   // What a cluster adds is shown above.
   if (form === 'cluster') return
-
-  it('an invalid output, a failure, and a flow without evolve leave none', async () => {
-    const learning = await publish(LEARNING)
-    bench.main.otherwise(() => 'no JSON')
-    expect(answerOf(await run(learning)).verdict).to.equal('invalid_output')
-    bench.main.otherwise(() => ({ status: 401 }))
-    expect((await run(learning)).status).to.equal(502)
-    bench.main.otherwise(() => GOOD)
-    const plain = await publish(DEFINITION)
-    await run(plain)
-    expect(await inputsOf(learning)).to.be.empty
-    expect(await inputsOf(plain)).to.be.empty
-  })
-
-  it('a precedent that is too long for the store changes nothing for the caller', async () => {
-    const name = await publish(LEARNING)
-    expect(answerOf(await runWith(name, 'x'.repeat(70_000))).output).to.deep.equal({ answer: 'yes' })
-    expect(await inputsOf(name)).to.be.empty
-  })
 
   it('D6.7: corrections are added, reach the next run of their flow only, and are removed one by one or all', async () => {
     const [name, other] = [await publish(DEFINITION), await publish(DEFINITION)]
@@ -99,30 +73,4 @@ inBothForms('the memory of flows', (startProduct, form) => {
     await run(name)
     expect(systemOf(bench.main.requests.at(-1) as Received)).not.to.include('<flow_memory>')
   })
-
-  it('D6.7: a person may delete precedents, and nobody but the service writes them', async () => {
-    const name = await publish(LEARNING)
-    await run(name)
-    const refused = await call('POST', memory(name, '?scope=evolve'), { content: 'x' })
-    expect(refused.status).to.equal(400)
-    expect(refused.body).to.have.nested.property('error.param', '/scope')
-    expect((await call('DELETE', memory(name, '?scope=evolve'))).body).to.include({ count: 1 })
-    expect(await inputsOf(name)).to.be.empty
-  })
-
-  for (const [what, query, body, param] of [
-    ['no content', '', {}, '/content'],
-    ['blank content', '', { content: ' \n' }, '/content'],
-    ['an empty object', '', { content: {} }, '/content'],
-    ['a number', '', { content: 5 }, '/content'],
-    ['more than 8 KB', '', { content: 'x'.repeat(8_192) }, '/content'],
-    ['a scope of another form', '?scope=a%20b', { content: 'a' }, '/scope'],
-    ['an empty scope', '?scope=', { content: 'a' }, '/scope'],
-    ['two scopes', '?scope=a&scope=b', { content: 'a' }, '/scope'],
-  ] as const)
-    it(`D6.7: ${what} is 400`, async () => {
-      const { status, body: answer } = await call('POST', memory('summarize', query), body)
-      expect(status).to.equal(400)
-      expect(answer).to.have.nested.property('error.param', param)
-    })
 })

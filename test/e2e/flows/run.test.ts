@@ -1,16 +1,6 @@
 import { expect } from 'chai'
 import type { Frame } from '../../support/event-stream.ts'
-import {
-  answerOf,
-  DEFINITION,
-  type FlowBench,
-  GOOD,
-  KEYS,
-  lastOf,
-  systemOf,
-  textSchema,
-  useFlows,
-} from '../../support/flows.ts'
+import { type FlowBench, GOOD, KEYS, lastOf, systemOf, textSchema, useFlows } from '../../support/flows.ts'
 import type { Received } from '../../support/model-server/model-server.ts'
 import { inBothForms } from '../../support/product.ts'
 
@@ -70,7 +60,7 @@ const eventsOf = (frames: readonly Frame[], event: string) => frames.filter((fra
 
 inBothForms('runs of flows', (startProduct, form) => {
   const bench: FlowBench = useFlows(startProduct, form)
-  const { call, publish, run } = bench
+  const { call, publish } = bench
 
   beforeEach(() => {
     bench.main.otherwise(answer)
@@ -152,19 +142,5 @@ inBothForms('runs of flows', (startProduct, form) => {
     const { entries } = (await call('GET', `/flows/${name}/memory?scope=evolve`)).body as { entries: object[] }
     expect(entries).to.have.length(1)
     expect(entries[0]).to.deep.include({ scope: 'evolve', content: { input: INPUT, output: { answer: 'yes' } } })
-  })
-
-  it('an agent has the tools that the flow names, and no others', async () => {
-    const name = await publish({ ...DEFINITION, tools: ['Glob'] })
-    bench.main.answer([
-      { tool: 'Glob', input: { pattern: '*' } },
-      { tool: 'Grep', input: { pattern: 'a' } },
-    ])
-    const reply = await run(name)
-    expect(answerOf(reply).verdict).to.equal('ok')
-    expect(await bench.dispatch(reply)).to.include({ turns: 2 })
-    const [first, second] = bench.main.requests as [Received, Received]
-    expect(first.body['tools']).to.have.length(1).and.to.have.nested.property('[0].function.name', 'Glob')
-    expect(second.results.map(({ text }) => /no tool|unknown|not available/i.test(text))).to.deep.equal([false, true])
   })
 })

@@ -78,27 +78,6 @@ inBothForms('streams of flows', (startProduct, form) => {
     expect(eventsOf(frames)).to.deep.equal(['started', 'progress', 'progress', 'result'])
   })
 
-  it('D4.5a: a run that has ended is replayed from its beginning, or from behind Last-Event-ID, through any gateway', async () => {
-    bench.main.answer(GOOD)
-    const stream = await streamFlow(bench, name)
-    const frames = await stream.all()
-    for (const after of [0, 0, 2, 2]) {
-      expect(await (await follow(stream.runId, after)).all()).to.deep.equal(frames.slice(after))
-    }
-  })
-
-  it('the run of a flow is listed, and its state is that of a run', async () => {
-    bench.main.answer(GOOD)
-    const stream = await streamFlow(bench, name)
-    const frames = await stream.all()
-    const state = { run_id: stream.runId, status: 'done', event_count: frames.length }
-    for (let gateway = 0; gateway < 2; gateway++) {
-      expect((await bench.call('GET', `/runs/${stream.runId}`)).body).to.include(state)
-      const { runs } = (await bench.call('GET', '/runs?status=done')).body as { runs: object[] }
-      expect(runs[0]).to.include(state)
-    }
-  })
-
   it('D4.5f: DELETE ends a stream and its model call at once', async () => {
     bench.main.answer([{ hang: true }])
     const called = nextCall(bench.main)

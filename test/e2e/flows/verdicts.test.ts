@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { answerOf, DEFINITION, GOOD, lastOf, systemOf, useFlows } from '../../support/flows.ts'
+import { answerOf, DEFINITION, GOOD, lastOf, useFlows } from '../../support/flows.ts'
 import type { Received } from '../../support/model-server/model-server.ts'
 import { inStandaloneForm } from '../../support/product.ts'
 
@@ -19,28 +19,6 @@ inStandaloneForm('verdicts of flows', (startProduct, form) => {
       server.otherwise(() => GOOD)
       server.requests.length = 0
     }
-  })
-
-  const rolesOf = ({ body }: Received) => (body['messages'] as { role: string }[]).map(({ role }) => role)
-
-  describe('api.md Named flows 5: an agent corrects its own answer', () => {
-    for (const [what, wrong, problem] of [
-      ['no JSON', 'Gladly! The answer is yes.', /the answer is not JSON/],
-      ['another type', '{"answer":5}', /\/answer must be a string, not/],
-    ] as const)
-      it(`that is ${what}`, async () => {
-        bench.main.answer(wrong)
-        const reply = await run(name)
-        expect(answerOf(reply)).to.deep.include({ verdict: 'ok', output: { answer: 'yes' }, served_instance: 'main' })
-        const [first, second] = bench.main.requests as [Received, Received]
-        expect(bench.main.requests).to.have.length(2)
-        expect(systemOf(second)).to.equal(systemOf(first))
-        expect(rolesOf(second)).to.deep.equal(['system', 'user', 'assistant', 'user'])
-        expect(lastOf(second))
-          .to.match(/^Your answer is not a valid output:\n- /)
-          .and.match(problem)
-        expect(await bench.dispatch(reply)).to.include({ status: 'ok', turns: 2, raw_output: GOOD })
-      })
   })
 
   it('api.md Named flows 4 and 6: three invalid answers are 200 with invalid_output, and the fallback is never asked', async () => {

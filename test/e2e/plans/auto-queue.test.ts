@@ -2,13 +2,10 @@ import { expect } from 'chai'
 import type { Frame } from '../../support/event-stream.ts'
 import type { Received } from '../../support/model-server/model-server.ts'
 import { step, stepIdOf, usePlans } from '../../support/plans.ts'
-import { inBothForms, inStandaloneForm, type Product } from '../../support/product.ts'
+import { inBothForms, type Product } from '../../support/product.ts'
 
 const PROMPT = 'Make a plan.'
 const PLAN = { title: 'Two', parallel: true, steps: [step('a'), step('b', 'a')] }
-
-const idsOf = async (product: Product) =>
-  ((await product.call('GET', '/plans?limit=200')).body as { plans: { id: string }[] }).plans.map(({ id }) => id)
 
 /** Answers a run with a plan, and everything else with a text. */
 const proposing = (plan: object) => (request: Received) =>
@@ -43,45 +40,5 @@ inBothForms('auto_queue_plan', (startProduct, form) => {
     // The model that proposed the plan is not asked again.
     expect(bench.product.model.requests.filter(({ prompt }) => prompt === PROMPT)).to.have.length(1)
     expect(bench.product.model.requests).to.have.length(3)
-  })
-
-  it('D5.4: a denied plan, and one of a run without auto_queue_plan, is not queued', async () => {
-    const before = await idsOf(bench.product)
-    expect((await propose(bench.product, PLAN, { allow: false })).event).to.equal('done')
-    expect((await propose(bench.product, PLAN, { isQueued: false })).event).to.equal('done')
-    expect(await idsOf(bench.product)).to.deep.equal(before)
-  })
-})
-
-inStandaloneForm('PLAN_QUEUE=false', (startProduct, form) => {
-  const bench = usePlans(startProduct, form, { PLAN_QUEUE: 'false' })
-
-  it('api.md Plan queue: every plan endpoint answers 503, not 404', async () => {
-    const id = `plan_${'0'.repeat(32)}`
-    for (const [method, path, body] of [
-      ['GET', '/plans'],
-      ['POST', '/plans/submit', PLAN],
-      ['POST', '/plans/submit', { steps: [] }],
-      ['GET', `/plans/${id}`],
-      ['GET', '/plans/x'],
-      ['POST', `/plans/${id}/cancel`],
-      ['GET', `/plans/${id}/events`],
-      ['GET', '/plans/schedules'],
-      ['GET', '/plans/schedules/nightly'],
-      ['PUT', '/plans/schedules/nightly', { every_secs: 1, plan: PLAN }],
-      ['DELETE', '/plans/schedules/nightly'],
-    ] as const) {
-      const reply = await bench.call(method, path, body)
-      expect(reply.status, `${method} ${path}`).to.equal(503)
-      expect(reply.body).to.nested.include({ 'error.type': 'unavailable_error' })
-    }
-  })
-
-  it('api.md "plan_queued": an approved plan ends the run with a note', async () => {
-    const { event, data } = await propose(bench.product, PLAN)
-    expect(event).to.equal('plan_queued')
-    expect(data).not.to.have.property('plan_id')
-    expect(data['note']).to.match(/switched off/)
-    expect(bench.product.model.requests).to.have.length(1)
   })
 })

@@ -57,27 +57,6 @@ inBothForms('schedules of plans', (startProduct, form) => {
     expect(await ended(newest?.id ?? '')).to.deep.include({ status: 'done', step_outputs: { a: 'out of a' } })
   })
 
-  it('a schedule that is replaced submits the new plan only, and one that is deleted none', async () => {
-    await putEverySecond('changed', 'before')
-    await hasFired('before', 1)
-    await putEverySecond('changed', 'after')
-    const { body } = await call('GET', '/plans/schedules/changed')
-    expect(body).to.deep.include({ name: 'changed', every_secs: 1, plan: planned('after') })
-    await hasFired('after', 1)
-    const { length: before } = await fired('before')
-    await hasFired('after', 2)
-    expect(await fired('before')).to.have.length(before)
-
-    expect((await remove('changed')).status).to.equal(200)
-    await putEverySecond('other', 'other')
-    await hasFired('other', 1)
-    const { length: after } = await fired('after')
-    await hasFired('other', 2)
-    expect(await fired('after')).to.have.length(after)
-    await remove('other')
-    expect((await call('GET', '/plans/schedules')).body).to.deep.equal({ schedules: [], next_cursor: null })
-  })
-
   it('D12.3: a tick is skipped while the plan before has not ended, and above the rate of the tenant; the schedule shows it', async () => {
     const held = Promise.withResolvers<void>()
     bench.product.model.otherwise(async (request) => {
@@ -104,16 +83,5 @@ inBothForms('schedules of plans', (startProduct, form) => {
     await call('PUT', '/config/limits', {})
     await remove('slow')
     expect(await counted('agent_engine_schedule_ticks_total{outcome="plan_not_ended"}')).to.be.at.least(1)
-  })
-
-  it('a schedule of the future is listed and submits nothing', async () => {
-    const nightly = { cron: '0 3 1 1 *', timezone: 'Europe/Berlin', plan: planned('nightly') }
-    const { body } = await put('nightly', nightly)
-    expect(body).to.deep.include({ name: 'nightly', ...nightly })
-    expect((await call('GET', '/plans/schedules')).body).to.deep.equal({ schedules: [body], next_cursor: null })
-    expect(await fired('nightly')).to.be.empty
-    expect((await remove('nightly')).status).to.equal(200)
-    expect((await remove('nightly')).status).to.equal(404)
-    expect((await call('GET', '/plans/schedules/nightly')).status).to.equal(404)
   })
 })

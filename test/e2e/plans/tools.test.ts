@@ -1,4 +1,4 @@
-import { access, readdir, readFile } from 'node:fs/promises'
+import { access, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { planRunId, stepRunId } from '../../../shared/kernel/ids.ts'
@@ -68,38 +68,5 @@ inBothForms('the tools of plans', (startProduct, form) => {
     const artifacts = async () =>
       (await bench.call('GET', `/runs/${runOf('b')}`)).body as { artifacts?: { name: string }[] }
     await until(async () => (await artifacts()).artifacts?.[0]?.name === 'a.txt', { what: 'what b has delivered' })
-  })
-
-  it('D7.3: another plan has a workspace of its own', async () => {
-    bench.product.model.otherwise(calling({ a: [{ tool: 'Write', input: { path: 'x', content: 'x' }, id: 'write' }] }))
-    await ended((await submit({ steps: [step('a')] })).id)
-    bench.product.model.otherwise(calling({ b: [{ tool: 'Read', input: { path: 'x' }, id: 'read-x' }] }))
-    await ended((await submit({ steps: [step('b')] })).id)
-    expect(resultsOf('read-x')).to.have.length(1)
-    expect(resultsOf('read-x')[0]).to.match(/no such file|not exist|no file/i)
-    const isEmpty = async () => (await isGone(tenantDir())) || (await readdir(tenantDir())).length === 0
-    await until(isEmpty, { what: 'the folders of both plans to be removed' })
-  })
-
-  it('D7.4: without an entry WebFetch is denied, an entry denies Edit and Glob, and nobody is asked', async () => {
-    const calls = {
-      a: [
-        { tool: 'WebFetch', input: { url: `${bench.product.model.url}/models` }, id: 'fetch' },
-        { tool: 'Write', input: { path: 'a.txt', content: 'one' }, id: 'write' },
-        { tool: 'Edit', input: { path: 'a.txt', old_string: 'one', new_string: 'two' }, id: 'edit' },
-        { tool: 'Glob', input: { pattern: '*' }, id: 'glob' },
-        { tool: 'ExitPlanMode', input: { steps: [step('z')] }, id: 'exit' },
-      ],
-    }
-    bench.product.model.otherwise(calling(calls))
-    const plan = await ended((await submit({ steps: [step('a')] })).id)
-    expect(plan).to.include({ status: 'done' })
-    for (const tool of ['fetch', 'edit', 'glob', 'exit']) {
-      expect(resultsOf(tool), tool).to.have.length(1)
-      expect(resultsOf(tool)[0], tool).to.match(/switched off/)
-    }
-    expect(resultsOf('write')[0]).not.to.match(/switched off/)
-    expect((await bench.call('GET', '/permissions')).body).to.deep.equal({ permissions: [], next_cursor: null })
-    expect(bench.product.model.requests.filter(({ listsModels }) => listsModels)).to.be.empty
   })
 })

@@ -73,57 +73,6 @@ describe('the schedules of plans', () => {
     }
   })
 
-  it('D2.7: GET lists them by name, page by page', async () => {
-    const tenant = tenantId('lists')
-    const { get, send } = await open(tenant)
-    for (const name of ['c', 'a', 'b']) await send('PUT', name, NIGHTLY)
-    type List = { schedules: { name: string }[]; next_cursor: string | null }
-    const list = async (query: string) =>
-      (await described('GET', '/plans/schedules', await get(`/plans/schedules${query}`))) as List
-    const namesOf = ({ schedules }: List) => schedules.map(({ name }) => name)
-    expect(namesOf(await list(''))).to.deep.equal(['a', 'b', 'c'])
-    const page = await list('?limit=2')
-    expect(namesOf(page)).to.deep.equal(['a', 'b'])
-    const rest = await list(`?limit=2&cursor=${page.next_cursor}`)
-    expect(rest).to.deep.include({ next_cursor: null })
-    expect(namesOf(rest)).to.deep.equal(['c'])
-    const response = await get('/plans/schedules?cursor=x')
-    expect(response.status).to.equal(400)
-    expect(await refusalOf(response)).to.include({ param: '/cursor' })
-  })
-
-  const wrong: [string, object, string | undefined][] = [
-    ['no plan', { every_secs: 60 }, '/plan'],
-    ['no time', { plan: CHAIN }, undefined],
-    ['two times', { ...NIGHTLY, every_secs: 60 }, '/cron'],
-    ['no pattern', { ...NIGHTLY, cron: 'every night' }, '/cron'],
-    ['an empty pattern', { ...NIGHTLY, cron: '' }, '/cron'],
-    ['a pattern that never applies', { ...NIGHTLY, cron: '0 0 31 2 *' }, '/cron'],
-    ['an unknown time zone', { ...NIGHTLY, timezone: 'Mars/Olympus' }, '/timezone'],
-    ['a time zone without a pattern', { every_secs: 60, timezone: 'UTC', plan: CHAIN }, '/timezone'],
-    ['0 seconds', { every_secs: 0, plan: CHAIN }, '/every_secs'],
-    ['10^9 seconds', { every_secs: 1e9, plan: CHAIN }, '/every_secs'],
-    ['a plan without steps', { every_secs: 60, plan: { steps: [] } }, '/plan/steps'],
-    ['a plan with a wrong timeout', { every_secs: 60, plan: { ...CHAIN, timeout_secs: 0 } }, '/plan/timeout_secs'],
-  ]
-  for (const [what, body, param] of wrong) {
-    it(`${what} is 400, and nothing is stored`, async () => {
-      const { get, send } = await open()
-      const response = await send('PUT', 'nightly', body)
-      expect(response.status).to.equal(400)
-      const { error } = (await described('PUT', path, response)) as { error: { param?: string } }
-      expect(error.param || undefined).to.equal(param)
-      expect((await get(path)).status).to.equal(404)
-    })
-  }
-
-  it('D7.2: a plan that cannot be carried out is 400 and names the step within the plan', async () => {
-    const { send } = await open()
-    const plan = { steps: [{ id: 'a', prompt: 'x', depends_on: ['b'] }] }
-    const response = await send('PUT', 'nightly', { every_secs: 60, plan })
-    expect((await refusalOf(response)).param).to.match(/^\/plan\/steps\/0/)
-  })
-
   it('a foreign, an unknown and a malformed name are 404, a malformed one in a PUT 400', async () => {
     await (await open(acme)).send('PUT', 'theirs', NIGHTLY)
     const { send } = await open()

@@ -108,10 +108,11 @@ describe('the transcription proxy', () => {
   })
 
   type Fields = readonly (readonly [name: string, value: string])[]
-  const whisper: Fields = [
-    ['provider_instance', 'whisper'],
-    ['model', 'large-v3'],
+  const to = (name: string, model = 'm'): Fields => [
+    ['provider_instance', name],
+    ['model', model],
   ]
+  const whisper = to('whisper', 'large-v3')
 
   const formOf = (
     fields: Fields,
@@ -213,18 +214,8 @@ describe('the transcription proxy', () => {
     })
 
     it('the key of the secret that the instance names, and no key for an instance that has none', async () => {
-      await post(
-        formOf([
-          ['provider_instance', 'with-secret'],
-          ['model', 'm'],
-        ]),
-      )
-      await post(
-        formOf([
-          ['provider_instance', 'open'],
-          ['model', 'm'],
-        ]),
-      )
+      await post(formOf(to('with-secret')))
+      await post(formOf(to('open')))
       expect(calls.map(({ headers }) => headers.authorization)).to.deep.equal([`Bearer ${SECRET}`, undefined])
     })
 
@@ -278,12 +269,7 @@ describe('the transcription proxy', () => {
     })
 
     it('api.md Transcription: 502 that names the instance and the reason, when the backend is offline', async () => {
-      const response = await post(
-        formOf([
-          ['provider_instance', 'offline'],
-          ['model', 'm'],
-        ]),
-      )
+      const response = await post(formOf(to('offline')))
       expect(response.status).to.equal(502)
       const { type, message } = await refusalOf(response)
       expect(type).to.equal('upstream_error')
@@ -301,12 +287,7 @@ describe('the transcription proxy', () => {
 
     it('502 when the backend does not answer within timeout_secs of the instance', async () => {
       answer = () => {}
-      const response = await post(
-        formOf([
-          ['provider_instance', 'quick'],
-          ['model', 'm'],
-        ]),
-      )
+      const response = await post(formOf(to('quick')))
       expect([response.status, (await refusalOf(response)).code]).to.deep.equal([502, 'egress_timeout'])
       await nothingLeft()
     })
@@ -334,71 +315,15 @@ describe('the transcription proxy', () => {
 
   describe('what is refused before a backend is called', () => {
     const cases: [string, FormData | (() => FormData), number, string | undefined][] = [
-      [
-        'an unknown instance',
-        formOf([
-          ['provider_instance', 'nobody'],
-          ['model', 'm'],
-        ]),
-        400,
-        '/provider_instance',
-      ],
-      [
-        'a type that several instances have',
-        formOf([
-          ['provider_instance', 'openai-compatible'],
-          ['model', 'm'],
-        ]),
-        400,
-        '/provider_instance',
-      ],
-      [
-        'an anthropic instance',
-        formOf([
-          ['provider_instance', 'claude'],
-          ['model', 'm'],
-        ]),
-        400,
-        '/provider_instance',
-      ],
-      [
-        'a google instance',
-        formOf([
-          ['provider_instance', 'gemini'],
-          ['model', 'm'],
-        ]),
-        400,
-        '/provider_instance',
-      ],
-      [
-        'an ollama instance',
-        formOf([
-          ['provider_instance', 'llama'],
-          ['model', 'm'],
-        ]),
-        400,
-        '/provider_instance',
-      ],
-      [
-        'an instance name like a property',
-        formOf([
-          ['provider_instance', '__proto__'],
-          ['model', 'm'],
-        ]),
-        400,
-        '/provider_instance',
-      ],
+      ['an unknown instance', formOf(to('nobody')), 400, '/provider_instance'],
+      ['a type that several instances have', formOf(to('openai-compatible')), 400, '/provider_instance'],
+      ['an anthropic instance', formOf(to('claude')), 400, '/provider_instance'],
+      ['a google instance', formOf(to('gemini')), 400, '/provider_instance'],
+      ['an ollama instance', formOf(to('llama')), 400, '/provider_instance'],
+      ['an instance name like a property', formOf(to('__proto__')), 400, '/provider_instance'],
       ['no provider_instance', formOf([['model', 'm']]), 400, '/provider_instance'],
       ['no model', formOf([['provider_instance', 'whisper']]), 400, '/model'],
-      [
-        'an empty model',
-        formOf([
-          ['provider_instance', 'whisper'],
-          ['model', ' '],
-        ]),
-        400,
-        '/model',
-      ],
+      ['an empty model', formOf(to('whisper', ' ')), 400, '/model'],
       ['two instances', formOf([...whisper, ['provider_instance', 'open']]), 400, '/provider_instance'],
       ['two models', formOf([...whisper, ['model', 'other']]), 400, '/model'],
       [
@@ -411,15 +336,7 @@ describe('the transcription proxy', () => {
         400,
         '/file',
       ],
-      [
-        'an instance whose secret is gone',
-        formOf([
-          ['provider_instance', 'secret-gone'],
-          ['model', 'm'],
-        ]),
-        503,
-        undefined,
-      ],
+      ['an instance whose secret is gone', formOf(to('secret-gone')), 503, undefined],
     ]
     for (const [what, form, status, param] of cases)
       it(`D9.1: ${what} is ${status}`, async () => {
@@ -442,16 +359,7 @@ describe('the transcription proxy', () => {
     })
 
     it('a type that only one instance has names that instance', async () => {
-      expect(
-        (
-          await post(
-            formOf([
-              ['provider_instance', 'openai'],
-              ['model', 'm'],
-            ]),
-          )
-        ).status,
-      ).to.equal(200)
+      expect((await post(formOf(to('openai')))).status).to.equal(200)
       expect(calls).to.have.lengthOf(1)
     })
 

@@ -3,10 +3,10 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { expect } from 'chai'
-import type { AppError } from '../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../shared/kernel/events.ts'
 import { createSchemaCheckers } from '../../../shared/platform/schemas/checker.ts'
 import type { SchemaChecker, SchemaCheckers } from '../../../shared/platform/schemas/port.ts'
+import { failureOf } from '../../support/failure-of.ts'
 import { tenantId } from '../../support/tenant.ts'
 import { until } from '../../support/until.ts'
 
@@ -17,12 +17,6 @@ const EXPENSIVE: JsonObject = { properties: { a: { anyOf: [1, 2].map(() => ({ al
 const DEEP = JSON.parse(`${'{"a":'.repeat(60)}{}${'}'.repeat(60)}`) as JsonObject
 /** Takes some 10 ms to compile, and ten times as much as the first one of a thread. */
 const LARGE = { properties: Object.fromEntries(Array.from({ length: 500 }, (_, at) => [`p${at}`, { type: 'string' }])) }
-
-const refusal = (promise: Promise<unknown>): Promise<AppError> =>
-  promise.then(
-    () => expect.fail('it was not refused'),
-    (error: AppError) => error,
-  )
 
 /** Resolves with the next thread that starts. */
 const nextThread = async (): Promise<Worker> => {
@@ -86,10 +80,10 @@ describe('the schema checker', () => {
 
   it('throws for a schema that cannot be used, also for one that only the compiler refuses', async () => {
     const checker = open()
-    const error = await refusal(checker.check({ type: 'x' }, {}))
+    const error = await failureOf(checker.check({ type: 'x' }, {}))
     expect(error).to.include({ status: 400 })
     expect(error.message).to.match(/^the schema cannot be used: \/type must be one of array, /)
-    expect((await refusal(checker.check({ pattern: '(' }, {}))).message).to.include('/pattern must be in RE2 syntax')
+    expect((await failureOf(checker.check({ pattern: '(' }, {}))).message).to.include('/pattern must be in RE2 syntax')
   })
 
   it('a value that is not JSON, too large or too deep is a problem, and reaches no thread', async () => {
@@ -161,17 +155,17 @@ describe('the schema checker', () => {
       acme.check(LARGE, valid),
       ...[long, wrong].map((v) => acme.check(SMALL, v)),
     ]
-    for (const each of others) expect(await refusal(each)).to.include({ status: 503 })
+    for (const each of others) expect(await failureOf(each)).to.include({ status: 503 })
   })
 
   it('a schema that takes too long to compile is too expensive', async () => {
     const checker = open({ newSchemasMs: 1, taskMs: 2 })
     const problem = { path: '', message: 'is too expensive: it cannot be compiled within 1 ms; simplify it' }
     expect(await checker.findUnusable([LARGE])).to.deep.equal([{ at: 0, problem, isSlow: true }])
-    const accepted = await refusal(checker.findUnusable([LARGE], { wereAccepted: true }))
+    const accepted = await failureOf(checker.findUnusable([LARGE], { wereAccepted: true }))
     expect(accepted).to.include({ status: 503, retryAfterSecs: 1 })
     expect(accepted.message).to.include('it cannot be compiled within 2 ms')
-    const error = await refusal(checker.check(LARGE, {}))
+    const error = await failureOf(checker.check(LARGE, {}))
     expect(error).to.include({ status: 503, retryAfterSecs: 1 })
     expect(error.message).to.match(/^the schema cannot be used: it is too expensive/)
   })
@@ -233,15 +227,15 @@ describe('the schema checker', () => {
     const checker = open({ waiting: { max: 2, maxPerTenant: 2 } })
     const order: number[] = []
     const waiting = [0, 1].map((at) => checker.check(SMALL, { a: 'x' }).then(() => order.push(at)))
-    expect(await refusal(checker.check(SMALL, {}))).to.include({ status: 503, retryAfterSecs: 1 })
+    expect(await failureOf(checker.check(SMALL, {}))).to.include({ status: 503, retryAfterSecs: 1 })
     await Promise.all(waiting)
     expect(order).to.deep.equal([0, 1])
   })
 
   it('a check that no thread begins with in time is 503, and leaves the queue', async () => {
     const checker = open({ waitMs: 1, waiting: { max: 1, maxPerTenant: 1 } })
-    expect(await refusal(checker.check(SMALL, {}))).to.include({ status: 503, retryAfterSecs: 1 })
-    expect(await refusal(checker.check(SMALL, {}))).to.include({ status: 503 })
+    expect(await failureOf(checker.check(SMALL, {}))).to.include({ status: 503, retryAfterSecs: 1 })
+    expect(await failureOf(checker.check(SMALL, {}))).to.include({ status: 503 })
   })
 
   it('the threads end when no check has come for a while, and start again for the next one', async () => {
@@ -258,11 +252,11 @@ describe('the schema checker', () => {
     const checkers = openAll()
     const checker = checkers.of(ACME)
     const started = nextThread()
-    const waiting = refusal(checker.check(SMALL, {}))
+    const waiting = failureOf(checker.check(SMALL, {}))
     const ended = once(await started, 'exit')
     await checkers.close()
     await ended
     expect(await waiting).to.include({ status: 503 })
-    expect(await refusal(checker.findUnusable([SMALL]))).to.include({ status: 503 })
+    expect(await failureOf(checker.findUnusable([SMALL]))).to.include({ status: 503 })
   })
 })

@@ -2,6 +2,7 @@ import { getEventListeners } from 'node:events'
 import { expect } from 'chai'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import { UploadLine, type UploadLineLimits, type UploadPlace } from '../../../shared/tenancy/limits/upload-line.ts'
+import { failureOf } from '../../support/failure-of.ts'
 import { settled } from '../../support/settled.ts'
 import { tenantIds } from '../../support/tenant.ts'
 
@@ -23,12 +24,6 @@ function setUp(limits: Partial<UploadLineLimits> = {}) {
   }
   return { enter, admitted }
 }
-
-const failureOf = (entering: Promise<unknown>) =>
-  entering.then(
-    () => expect.fail('it was admitted'),
-    (cause: unknown) => cause,
-  )
 
 describe('the line of uploads', () => {
   it('D9.3: admits uploads while there is room, and the next one when one has left', async () => {

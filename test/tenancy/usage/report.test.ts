@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
 import type { UsageRange, UsageRows, UsageSums } from '../../../shared/tenancy/usage/port.ts'
 import { type UsageQuery, UsageReport } from '../../../shared/tenancy/usage/report.ts'
+import { failureOf } from '../../support/failure-of.ts'
 
 const NOW = new Date('2026-11-22T10:30:00.000Z')
 const HOUR_MS = 3_600_000
@@ -37,12 +38,6 @@ function setUp(rows: Record<string, UsageRows>) {
     report.page(DEFAULT_TENANT, { by: 'kind', bucket: 'hour', limit: 10, ...query })
   return { page, read, flows: () => report.flows(DEFAULT_TENANT) }
 }
-
-const failureOf = (page: Promise<unknown>) =>
-  page.then(
-    () => expect.fail('it was not refused'),
-    (cause: unknown) => cause,
-  )
 
 describe('the report of usage', () => {
   it('D21: shows the last 24 hours, or 30 days, unless it is told otherwise, in whole hours and days', async () => {

@@ -124,12 +124,6 @@ describe('the memory of a flow', () => {
     expect(await contentsOf('evolve')).to.deep.equal(kept.slice(0, 1))
   })
 
-  it('a precedent of more than 64 KiB is not stored', async () => {
-    const big = { input: { text: 'x'.repeat(65_536) }, output: 1 }
-    expect(await memory.remember(TENANT, uid, big)).to.equal(false)
-    expect(await contentsOf('evolve')).to.deep.equal([])
-  })
-
   it('the text for {{.memory}} holds corrections and precedents, newest first, and no other scope', async () => {
     expect(await memory.promptText(TENANT, uid)).to.equal('')
     await memory.add(TENANT, name, { content: 'older' })

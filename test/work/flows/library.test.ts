@@ -309,8 +309,4 @@ describe('the library of flows', () => {
     expect(await library.putIfChanged(TENANT, name, titled('two'))).to.include({ version: 2, state: 'draft' })
     expect(await library.putIfChanged(TENANT, name, titled('one'))).to.include({ version: 3, state: 'draft' })
   })
-
-  it('lists the tools that flows may use', () => {
-    expect(library.catalogue()).to.deep.equal(['Read', 'Grep'])
-  })
 })

@@ -87,7 +87,7 @@ describe('runs that are stored', () => {
     const behind = await send(broker, id, '/say next')
     const asked = await isAsking(broker)
     const second = await openWorker()
-    first.link.cut()
+    await relay.kill(first)
     const [text, next] = [textOf(asking.frames), textOf(behind.frames)]
     await hasSession(second)
     const isOpen = () =>
@@ -115,7 +115,7 @@ describe('runs that are stored', () => {
     await tell(asking.runId, 'left')
     await tell(behind.runId, 'right')
     await openWorker()
-    first.link.cut()
+    await relay.kill(first)
     await tell(asking.runId, 'left')
     await tell(asking.runId, 'up')
     const give = async () => (await statusOf(broker.replyPermission(TENANT, id, asked.id, { allow: true }))) === 200
@@ -151,7 +151,7 @@ describe('runs that are stored', () => {
     const asking = await Promise.all(ids.map((id) => send(broker, id, '/tool Ask {}')))
     const texts = asking.map(({ frames }) => textOf(frames))
     const second = await openWorker()
-    first.link.cut()
+    await relay.kill(first)
     await until(() => [...second.worker.sessions()].length === 3, { what: 'the sessions to be opened' })
     expect(taken.toSorted()).to.deep.equal(ids.toSorted())
     await until(async () => (await busySessions.of(String(first.epoch), 9)).length === 0, {
@@ -175,7 +175,7 @@ describe('runs that are stored', () => {
     const asked = await isAsking(broker)
     expect(asked).to.include({ run_id: runId })
     const second = await openWorker()
-    first.link.cut()
+    await relay.kill(first)
     const text = textOf(frames)
     const key = { tenant: TENANT, id: oneShotSessionOf(runId) }
     const session = await until(() => second.worker.find(key), { what: 'the run to go on' })
@@ -213,7 +213,7 @@ describe('runs that are stored', () => {
     expect(await text).to.match(/"code":"cancelled"/)
     expect(await other).to.match(/event: done/)
     const second = await openWorker()
-    first.link.cut()
+    await relay.kill(first)
     await until(async () => (await busySessions.of(String(first.epoch), 9)).length === 0, {
       what: 'no mark to be left',
     })
@@ -230,7 +230,7 @@ describe('runs that are stored', () => {
     const asked = await isAsking(broker)
     const second = await openWorker({ workspaces })
     const text = textOf(asking.frames)
-    first.link.cut()
+    await relay.kill(first)
     await until(() => second.worker.liveRuns() === 1, { what: 'the run to go on' })
     await broker.replyPermission(TENANT, asking.runId, asked.id, { allow: true })
     expect(await text).to.match(/run_recovered[^\n]*"lost_files":\["a.txt"\][^]*bye[^]*event: done/)
@@ -248,7 +248,7 @@ describe('runs that are stored', () => {
     const loaded = await sessionStore.load(TENANT, id)
     expect(loaded?.runs.open).to.deep.equal([])
     const second = await openWorker()
-    first.link.cut()
+    await relay.kill(first)
     await until(async () => (await statusOf(broker.getSession(TENANT, id))) === 200, {
       what: 'the session to be opened',
     })
@@ -268,7 +268,7 @@ describe('runs that are stored', () => {
       const asked = await isAsking(broker)
       const text = textOf(frames)
       await openWorker()
-      first.link.cut()
+      await relay.kill(first)
       await end(broker, { id, runId })
       expect(await statusOf(broker.replyPermission(TENANT, id, asked.id, { allow: true }))).to.equal(404)
       expect(await text).to.match(new RegExp(`run_recovered[^]*event: error\ndata: [^\n]*"code":"${what}"[^\n]*\n\n$`))
@@ -297,7 +297,7 @@ describe('runs that are stored', () => {
     const asking = await broker.sendMessage(TENANT, id, message)
     const behind = await send(broker, id, '/tool get_order {"id":"B"}\n/say next')
     const asked = await clientCall(broker)
-    first.link.cut()
+    await relay.kill(first)
     const [text, next] = [textOf(asking.frames), textOf(behind.frames)]
     await lost.promise
     const { permissions } = await broker.listPermissions(TENANT, { limit: 9, kind: 'tool_call' })
@@ -326,7 +326,7 @@ describe('runs that are stored', () => {
     const asked = await clientCall(broker)
     const text = textOf(frames)
     await openWorker()
-    first.link.cut()
+    await relay.kill(first)
     await broker.cancelRun(TENANT, runId)
     const answer = { answer: { output: 'late', isError: false } }
     expect(await statusOf(broker.answerCall(TENANT, runId, asked.id, answer))).to.equal(404)
@@ -344,7 +344,7 @@ describe('runs that are stored', () => {
     const behind = await send(broker, id, '/say next')
     const [text, next] = [textOf(frames), textOf(behind.frames)]
     const second = await openWorker()
-    first.link.cut()
+    await relay.kill(first)
     await hasSession(second)
     expect(await next).to.match(/event: text\ndata: [^\n]*next[^]*event: done/)
     expect(await text).to.match(/run_recovered[^]*event: text\ndata: [^\n]*late[^]*event: done/)
@@ -370,7 +370,7 @@ describe('runs that are stored', () => {
     })
     await until(async () => (await busySessions.of(String(second.epoch), 9)).length === 1, { what: 'the mark' })
     const third = await openWorker()
-    second.link.cut()
+    await relay.kill(second)
     await hasSession(third)
     await until(
       async () => {

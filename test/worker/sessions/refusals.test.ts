@@ -175,7 +175,7 @@ describe('what was refused', () => {
     stalling.goOn()
     await stored.promise
     const second = await openWorker()
-    first.link.cut()
+    await relay.kill(first)
     const session = await until(() => second.worker.find({ tenant: TENANT, id }), { what: 'the session to be opened' })
     await until(() => session.summary.active_run_id !== null, { what: 'what was stored to be found' })
     expect(started).to.deep.equal([])

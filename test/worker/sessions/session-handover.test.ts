@@ -1,7 +1,5 @@
 import { expect } from 'chai'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
-import type { Run } from '../../../shared/work/runs/run.ts'
-import { until } from '../../support/until.ts'
 import { identity, setUp, timersOf, turnOf, waitFor } from './session-setup.ts'
 
 describe('a session that was handed over', () => {
@@ -45,92 +43,6 @@ describe('a session that was handed over', () => {
     expect(() => sessions.get(DEFAULT_TENANT, 's1')).to.throw('no session s1')
     await timersOf(1)
     expect(await Promise.race([removed, Promise.resolve('not removed')])).to.equal('not removed')
-  })
-
-  it('D4.6: begins no message while its queue is held; the state holds those that wait, without cancelled ones', async () => {
-    const { sessions, post } = setUp()
-    const session = sessions.create(identity)
-    const gate = Promise.withResolvers<void>()
-    const [first, second, third] = [1, 2, 3].map(() => post(session, waitFor(gate.promise))) as [Run, Run, Run]
-    let isHeld = false
-    const held = session.hold().then(() => {
-      isHeld = true
-    })
-    await until(() => first.status === 'running', { what: 'the first run to begin' })
-    expect([isHeld, session.isBusy]).to.deep.equal([false, true])
-    gate.resolve()
-    await Promise.all([first.ended, held])
-    expect([session.isBusy, second.status]).to.deep.equal([false, 'waiting'])
-    second.cancel('cancelled')
-    const { waiting } = session.state
-    const startedAt = third.startedAt.toISOString()
-    expect(waiting).to.deep.equal([{ runId: third.id, startedAt, message: { prompt: 'x' } }])
-    expect([session.holds(third), session.holds(first)]).to.deep.equal([true, false])
-    session.resume()
-    await third.ended
-    expect([third.status, session.holds(third)]).to.deep.equal(['done', false])
-    session.retire()
-  })
-
-  it('D4.6: answers one message at a time when it stays here although its queue was held', async () => {
-    const { sessions, post } = setUp()
-    const session = sessions.create(identity)
-    const gate = Promise.withResolvers<void>()
-    const [first, second] = [post(session, waitFor(gate.promise)), post(session, waitFor(gate.promise))]
-    await until(() => first.status === 'running', { what: 'the first run to begin' })
-    const held = session.hold()
-    session.resume()
-    session.resume()
-    expect([first.status, second.status, session.holds(second)]).to.deep.equal(['running', 'waiting', false])
-    gate.resolve()
-    await Promise.all([held, first.ended, second.ended])
-    expect([first.status, second.status]).to.deep.equal(['done', 'done'])
-    session.retire()
-  })
-
-  it('D4.6: takes messages while its queue is held, and begins the first of them when it stays here', async () => {
-    const { sessions, post } = setUp()
-    const session = sessions.create(identity)
-    await session.hold()
-    await session.hold()
-    const [first, second] = [post(session, turnOf('m')), post(session, turnOf('m'))]
-    await new Promise(setImmediate)
-    expect([first.status, second.status, session.isBusy]).to.deep.equal(['waiting', 'waiting', false])
-    session.resume()
-    expect([first.status, session.isBusy]).to.deep.equal(['waiting', true])
-    await Promise.all([first.ended, second.ended])
-    session.retire()
-  })
-
-  it('gives the messages that wait in a held queue away once, and answers none of them here', async () => {
-    const { sessions, post } = setUp()
-    const session = sessions.create(identity)
-    const gate = Promise.withResolvers<void>()
-    const first = post(session, waitFor(gate.promise))
-    const [second, third] = [post(session, turnOf('m')), post(session, turnOf('m'))]
-    second.cancel('cancelled')
-    void session.hold()
-    expect(sessions.release(session).map(({ run }) => run)).to.deep.equal([third])
-    expect(sessions.release(session)).to.deep.equal([])
-    session.resume()
-    gate.resolve()
-    await first.ended
-    await session.hold()
-    expect([first.status, third.status, session.waiting.length]).to.deep.equal(['done', 'waiting', 0])
-    third.cancel('cancelled')
-  })
-
-  it('answers the messages that wait in an open queue here, although it has another owner by now', async () => {
-    const { sessions, post } = setUp()
-    const session = sessions.create(identity)
-    const gate = Promise.withResolvers<void>()
-    const [first, second] = [post(session, waitFor(gate.promise)), post(session, turnOf('m'))]
-    expect(sessions.release(session)).to.deep.equal([])
-    gate.resolve()
-    await Promise.all([first.ended, second.ended])
-    expect([first.status, second.status]).to.deep.equal(['done', 'done'])
-    await until(() => !session.isBusy, { what: 'the session to be gone' })
-    expect(() => post(session, turnOf('m'))).to.throw('a session that is gone takes no message')
   })
 
   it('D4.7: ends the messages of its held queue with session_deleted when it is deleted before another worker has it', async () => {

@@ -6,6 +6,7 @@ import { DEFAULT_TENANT as TENANT } from '../../../../shared/kernel/tenant.ts'
 import { appendNext } from '../../../../shared/platform/store/append.ts'
 import type { Collection, Store, Stored, WriteOptions } from '../../../../shared/platform/store/port.ts'
 import { storeUnavailable } from '../../../../shared/platform/store/unavailable.ts'
+import { failureOf } from '../../../support/failure-of.ts'
 
 type Insert = (options: WriteOptions) => Promise<boolean>
 
@@ -29,12 +30,6 @@ function ledgerWith(insert: Insert, retryForMs = 5_000) {
 
 describe('appending to the ledger', () => {
   const run: FinishedRun = { run_id: 'run_1', input: 'question', output: 'answer' }
-  const failureOf = (call: Promise<unknown>) =>
-    call.then(
-      () => expect.fail('it did not fail'),
-      (cause) => cause as AppError,
-    )
-
   it('P2: gives each write the end of the lease to read, as it is when the write leaves', async () => {
     const seen: number[] = []
     let until = Infinity

@@ -1,8 +1,5 @@
 import { expect } from 'chai'
-import { Sessions } from '../../../../services/worker/sessions/sessions.ts'
-import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
 import { type ModelServer, startModelServer } from '../../../support/model-server/model-server.ts'
-import { limitsOf } from '../../../worker/sessions/session-setup.ts'
 import { connect, DIALECTS } from '../../providers/ai-sdk/setup.ts'
 import { play, talk } from './setup.ts'
 
@@ -43,28 +40,5 @@ describe('a context on the wire', () => {
     expect(first).to.include({ cache_write_tokens: 2_900 }).and.not.have.property('cache_read_tokens')
     expect(second).to.include({ input_tokens: 3_400, cache_read_tokens: 2_900, cache_write_tokens: 400 })
     expect(done).to.include({ total_input_tokens: 6_400, cache_read_tokens: 2_900, cache_write_tokens: 3_300 })
-  })
-})
-
-describe('a session that has been compacted', () => {
-  it('D5.7: is handed over with its short history and its whole message_count', () => {
-    const sessions = () => new Sessions(limitsOf(), async () => true)
-    const session = sessions().create({ id: 's1', tenant: DEFAULT_TENANT, token: 'a1' })
-    session.conversation.append(...talk(20))
-    session.conversation.compact(talk(1))
-    const handed = JSON.parse(JSON.stringify(session.state))
-    const other = sessions().adopt(handed)
-    expect(other.conversation.messages.map(({ stamp: _stamp, ...message }) => message)).to.deep.equal(talk(1))
-    expect(other.summary).to.include({ message_count: 40 })
-    other.retire()
-    session.retire()
-  })
-
-  it('D5.7: is counted by its messages when it is handed over without a count', () => {
-    const sessions = new Sessions(limitsOf(), async () => true)
-    const createdAt = new Date().toISOString()
-    const session = sessions.adopt({ id: 's1', tenant: DEFAULT_TENANT, token: 'a1', createdAt, messages: talk(3) })
-    expect(session.summary).to.include({ message_count: 6 })
-    session.retire()
   })
 })

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { createWatchedFetch, type Fetch, withQueryOf } from '../../../../shared/agent/providers/ai-sdk/transport.ts'
 import { CallWatch } from '../../../../shared/agent/providers/call-watch.ts'
 import { MODEL_LIMITS } from '../../../../shared/agent/providers/limits.ts'
+import { failureOf } from '../../../support/failure-of.ts'
 
 /** An event of so many bytes. */
 const eventOf = (bytes: number) => `data: ${'x'.repeat(bytes - 8)}\n\n`
@@ -31,11 +32,6 @@ describe('the transport of the vendors’ packages', () => {
       unwatched: () => send('https://models.test/'),
     }
   }
-  const failureOf = (work: Promise<unknown>) =>
-    work.then(
-      () => expect.fail('it has not failed'),
-      (cause: unknown) => cause as Error,
-    )
   const read = async (response: Response) => String((await response.body?.getReader().read())?.value?.length)
 
   it('tells the watch of a call that its request was sent, and follows no redirect', async () => {
@@ -47,13 +43,13 @@ describe('the transport of the vendors’ packages', () => {
 
   it('sends nothing without a watch', async () => {
     const { inits, unwatched } = setUp(new Response('x', STREAM))
-    expect((await failureOf(unwatched())).message).to.include('no CallWatch')
+    expect((await failureOf<Error>(unwatched())).message).to.include('no CallWatch')
     expect(inits).to.deep.equal([])
   })
 
   it('ends the call at a limit of its bytes', async () => {
     const { watch, send } = setUp(new Response(eventOf(100), STREAM), { ...MODEL_LIMITS, maxTurnBytes: 99 })
-    expect((await failureOf(send().then(read))).message).to.equal('the response was rejected: turn_bytes')
+    expect((await failureOf<Error>(send().then(read))).message).to.equal('the response was rejected: turn_bytes')
     expect(watch.breach).to.equal('turn_bytes')
     expect(
       await setUp(new Response(eventOf(99), STREAM))
@@ -67,7 +63,7 @@ describe('the transport of the vendors’ packages', () => {
     await page.send()
     expect(page.watch.breach).to.equal('web_page')
     const document = { headers: { 'content-type': 'application/json' } }
-    expect(await failureOf(setUp(new Response('{"error":1}', document)).send())).to.have.property(
+    expect(await failureOf<Error>(setUp(new Response('{"error":1}', document)).send())).to.have.property(
       'responseBody',
       '{"error":1}',
     )

@@ -96,14 +96,6 @@ describe('MCP servers', () => {
         expect(wrong.output).to.include('expected string')
       })
 
-      it('content that is not text is only named', async () => {
-        const { call } = await open({ one: await start() })
-        const { output } = await call('mcp__one__picture', {})
-        expect(output).to.equal(
-          '[image of type image/png, not shown]\n[resource page: file:///page]\nthe note\n[resource file:///out/a%20report.bin?v=1, not text]',
-        )
-      })
-
       it('D50.5: what a result embeds and what it links to are files of the tenant, which the text names', async () => {
         const files = new Files(store.store, await openDisk(await makeFolder()))
         const { call } = await open({ one: await start() }, { files })
@@ -353,25 +345,6 @@ describe('MCP servers', () => {
     const both = await Promise.all([call('mcp__one__pids', {}), call('mcp__one__pids', {})])
     const [first, second] = both.map(({ output }) => output.split(' ')[0])
     expect(first).to.match(/^\d+$/).and.to.equal(second) // Both calls use one new server.
-  })
-
-  it('a call to an HTTP server that lost the session is repeated in a new session', async () => {
-    const server = await serve(true)
-    const { call } = await open({ one: { url: server.url } })
-    await call('mcp__one__echo', { text: 'a' })
-    server.forget()
-    expect(await call('mcp__one__echo', { text: 'b' })).to.deep.equal({ output: 'b', isError: false })
-  })
-
-  it('an HTTP server that has stopped is a tool error that says so', async () => {
-    const server = await startHttpServer({ hasSessions: false })
-    const { call } = await open({ one: { url: server.url } })
-    await server.close()
-    const { output, isError } = await call('mcp__one__echo', { text: 'a' })
-    expect([output, isError]).to.deep.equal([
-      'The MCP server one cannot be reached. Try again later, or go on without it.',
-      true,
-    ])
   })
 
   it('every request carries the headers of the config', async () => {

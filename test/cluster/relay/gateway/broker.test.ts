@@ -9,6 +9,7 @@ import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
 import { storeUnavailable } from '../../../../shared/platform/store/unavailable.ts'
 import { textOf } from '../../../support/broker-answers.ts'
 import { elapsedMs } from '../../../support/elapsed.ts'
+import { failureOf } from '../../../support/failure-of.ts'
 import { SILENT_LOG } from '../../../support/silent-log.ts'
 import { until } from '../../../support/until.ts'
 import { worker } from '../../members/member.ts'
@@ -66,12 +67,6 @@ function setUp(answer: (epoch: number, method: string) => unknown = () => null) 
   })
   return { relay, broker: relay.broker, calls, discovered }
 }
-
-const failureOf = (call: Promise<unknown>): Promise<unknown> =>
-  call.then(
-    () => expect.fail('the call was not refused'),
-    (cause: unknown) => cause,
-  )
 
 /** The random numbers that draw the first and then the last of two workers. */
 async function drawingBoth<T>(act: () => Promise<T>): Promise<T> {
@@ -274,14 +269,5 @@ describe('gateway’s broker: the loss of a worker', () => {
     const { broker, calls, discovered } = setUp()
     expect(await failureOf(broker.getRun(TENANT, 'run_0000000c'))).to.include({ status: 404 })
     expect([calls, discovered]).to.deep.equal([[], [12]])
-  })
-})
-
-describe('gateway’s broker: deleting a session', () => {
-  it('deletes the session at its owner, which releases the claim', async () => {
-    const { relay, broker, calls } = setUp()
-    relay.onMembers([worker(2)])
-    await broker.deleteSession(TENANT, 's1')
-    expect(calls).to.deep.equal(['2 deleteSession'])
   })
 })

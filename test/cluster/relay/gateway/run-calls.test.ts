@@ -8,6 +8,7 @@ import { AppError, notFound } from '../../../../shared/kernel/errors.ts'
 import { epochOfRun } from '../../../../shared/kernel/ids.ts'
 import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
 import { textOf } from '../../../support/broker-answers.ts'
+import { failureOf } from '../../../support/failure-of.ts'
 
 const TENANT = DEFAULT_TENANT
 const RUN = createRunId(1)
@@ -75,12 +76,6 @@ function setUp({
   const runs = new RunFinder({ places, processes })
   return { runs, places, made, opened, events: () => newest?.events }
 }
-
-const failureOf = (call: Promise<unknown>) =>
-  call.then(
-    () => expect.fail('it has not failed'),
-    (cause: unknown) => cause,
-  )
 
 describe('the calls of a gateway for a run', () => {
   it('go to the worker that the run’s id names', async () => {

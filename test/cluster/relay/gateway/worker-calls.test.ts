@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { WorkerCalls } from '../../../../shared/cluster/relay/gateway/worker-calls.ts'
 import { readCall } from '../../../../shared/cluster/relay/wire/calls.ts'
 import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
+import { failureOf } from '../../../support/failure-of.ts'
 
 /** The calls of a gateway that knows these workers. `sent` has each request once, also when it was repeated. */
 function setUp({ alive = [1], isBusAway = false } = {}) {
@@ -19,12 +20,6 @@ function setUp({ alive = [1], isBusAway = false } = {}) {
 }
 
 const TENANT = DEFAULT_TENANT
-const failureOf = (call: Promise<unknown>) =>
-  call.then(
-    () => expect.fail('it has not failed'),
-    (cause: unknown) => cause,
-  )
-
 describe('the calls of a gateway to workers', () => {
   it('return the answer of the worker, and throw its refusal', async () => {
     const { calls, sent, answer } = setUp()

@@ -5,14 +5,9 @@ import { AnsweredCalls, Calls, packCall, readCall } from '../../../../shared/clu
 import { MalformedMessage } from '../../../../shared/cluster/relay/wire/records.ts'
 import { AppError } from '../../../../shared/kernel/errors.ts'
 import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
+import { failureOf } from '../../../support/failure-of.ts'
 
 const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
-
-const failureOf = (call: Promise<unknown>): Promise<unknown> =>
-  call.then(
-    () => expect.fail('the call was not refused'),
-    (cause: unknown) => cause,
-  )
 
 /** Calls epoch 7, where `run` is what the called method does; the first `lost` messages are lost. */
 async function callOnce(run: () => unknown, { lost = 0 } = {}): Promise<unknown> {

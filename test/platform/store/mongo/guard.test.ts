@@ -2,13 +2,8 @@ import { expect } from 'chai'
 import { MongoError, MongoServerError } from 'mongodb'
 import { AppError } from '../../../../shared/kernel/errors.ts'
 import { createDeadlineSignal, createOperationGuard } from '../../../../shared/platform/store/mongo/guard.ts'
+import { failureOf } from '../../../support/failure-of.ts'
 import { recordHealth } from '../record-health.ts'
-
-const failureOf = (call: Promise<unknown>) =>
-  call.then(
-    () => expect.fail('it did not fail'),
-    (cause: unknown) => cause as AppError,
-  )
 
 describe('the guard of MongoDB’s operations', () => {
   const isReady = () => true

@@ -10,6 +10,7 @@ import { Gate } from '../../../../shared/work/runs/kept/gate.ts'
 import { KeptFolder } from '../../../../shared/work/runs/kept/kept-folder.ts'
 import { TooMuch } from '../../../../shared/work/runs/kept/scan.ts'
 import { workspacesContract } from '../../../contract/workspaces.ts'
+import { failureOf } from '../../../support/failure-of.ts'
 import { listAll } from '../../../support/s3.ts'
 import { SILENT_LOG } from '../../../support/silent-log.ts'
 import { suspended } from '../../../support/suspend.ts'
@@ -42,12 +43,6 @@ describe('workspaces that a store keeps', () => {
   }
   const save = (of: Kept) => of.kept.save(tenant, scope)
   const keysOf = async (prefix: string) => (await listAll(objects, prefix)).map(({ key }) => key)
-  const failureOf = (work: Promise<unknown>) =>
-    work.then(
-      () => expect.fail('it should throw'),
-      (thrown: unknown) => thrown,
-    )
-
   it('D35: only what has changed is sent, and nothing when nothing has, or when no file was used', async () => {
     const one = await open()
     one.openKept(tenant, scope)
