@@ -4,7 +4,14 @@ import type { FlowFailure } from '../../shared/kernel/events.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Dispatch, DispatchEnd, Dispatches, DispatchOutput } from '../../shared/work/flows/port.ts'
-import { endBy, failed, isEnded, type LossEvent, NOT_RECORDED } from '../../shared/work/flows/transitions.ts'
+import {
+  endBy,
+  failed,
+  isEnded,
+  isUnhurried,
+  type LossEvent,
+  NOT_RECORDED,
+} from '../../shared/work/flows/transitions.ts'
 import type { JobEnd } from '../../shared/work/queue/port.ts'
 
 export type FlowEndsDeps = {
@@ -21,6 +28,8 @@ export type FlowEndsDeps = {
 const RECORD_MS = 5_000
 const RETRY_MS = 500
 
+type Ending = { result: DispatchEnd; output: DispatchOutput; isLeaving(): boolean }
+
 /** Records how dispatches end: those that this process has executed, and those whose executor is lost. */
 export class FlowEnds {
   readonly #deps: FlowEndsDeps
@@ -29,12 +38,11 @@ export class FlowEnds {
     this.#deps = deps
   }
 
-  /** Records the end, and returns the dispatch for its client: a failed one when the end could not be recorded in time. */
-  async record(
-    tenant: TenantId,
-    dispatch: Dispatch,
-    end: { result: DispatchEnd; output: DispatchOutput },
-  ): Promise<Dispatch> {
+  /**
+   * Records the end, and returns the dispatch for its client: a failed one when the end could not be recorded in time. What no client waits for has time until
+   * this process leaves.
+   */
+  async record(tenant: TenantId, dispatch: Dispatch, { isLeaving, ...end }: Ending): Promise<Dispatch> {
     const { dispatches, isHeld, log } = this.#deps
     const { trace_id: traceId, executor } = dispatch
     const tryEnd = () => dispatches.end(tenant, traceId, { executor, ...end, mayWrite: isHeld })
@@ -42,8 +50,10 @@ export class FlowEnds {
       const ended = (await tryEnd()) ?? ((await this.#claimAgain(tenant, dispatch)) && (await tryEnd()))
       return ended || (await this.#endedElsewhere(tenant, dispatch))
     }
+    const until = performance.now() + RECORD_MS
+    const mayPass = () => performance.now() < until || (isUnhurried(dispatch) && !isLeaving())
     try {
-      return await retryUntil(record, { pauses: RETRY_MS, until: performance.now() + RECORD_MS })
+      return await retryUntil(record, { pauses: RETRY_MS, mayPass })
     } catch (cause) {
       log.warn('the end of a flow could not be recorded', { trace_id: traceId, cause })
       return unrecorded(dispatch)

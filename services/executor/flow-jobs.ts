@@ -3,6 +3,7 @@ import type { BatchCall } from '../../shared/agent/providers/batch/port.ts'
 import type { CallKeeper } from '../../shared/agent/tools/recorded-calls.ts'
 import type { Announce } from '../../shared/cluster/relay/worker/executor.ts'
 import { withDeadline } from '../../shared/kernel/async/deadline.ts'
+import { retryUntil } from '../../shared/kernel/async/retry.ts'
 import { toAppError } from '../../shared/kernel/errors.ts'
 import type { FlowEvent } from '../../shared/kernel/events.ts'
 import { runIdOf } from '../../shared/kernel/ids.ts'
@@ -43,6 +44,8 @@ export type FlowJobsDeps = FlowEndsDeps &
   }
 
 const EVOLVE_MS = 2_000
+/** How often what no client waits for looks whether the store is back. */
+const RETRY_MS = 500
 
 /** Why a run is cancelled whose process shuts down. */
 const LEAVING: CancelCode = 'worker_draining'
@@ -144,7 +147,11 @@ export class FlowJobs {
     const { cache_read_tokens = 0, cache_write_tokens = 0, ...output } = rest
     const used = { turns, input_tokens, output_tokens, cost_usd, cache_read_tokens, cache_write_tokens }
     const result = { status, served_instance, error, ...used }
-    const ended = await this.#ends.record(tenant, dispatch, { result, output })
+    const ended = await this.#ends.record(tenant, dispatch, {
+      result,
+      output,
+      isLeaving: () => signal.reason === LEAVING,
+    })
     if (ended.status === 'ok' && execution) await this.#evolve(tenant, { dispatch, execution, output: output.output })
     yield terminalEvent({ ...ended, ...used }, output) // Also when the end is not recorded.
   }
@@ -162,7 +169,9 @@ export class FlowJobs {
     signal: AbortSignal,
   ): AsyncGenerator<FlowEvent, Executed, undefined> {
     try {
-      const execution = await this.#preparation.execution(tenant, dispatch, this.answers.get(dispatch.trace_id))
+      const mayPass = (cause: unknown) => toAppError(cause).code === 'storage_unavailable' && !signal.aborted
+      const prepare = () => this.#preparation.execution(tenant, dispatch, this.answers.get(dispatch.trace_id))
+      const execution = await (isUnhurried(dispatch) ? retryUntil(prepare, { pauses: RETRY_MS, mayPass }) : prepare())
       return { outcome: yield* this.#deps.execute(tenant, execution, signal), execution }
     } catch (cause) {
       const refusal = toAppError(cause)

@@ -225,6 +225,21 @@ describe('the items of batches', () => {
     expect((await resultsOf(id)).map(({ output: each }) => each)).to.deep.equal(['from before', { n: 1 }, { n: 2 }])
   })
 
+  it('D55.3: begin and end however long the store is away in between, and are called for once', async () => {
+    const away = () => Promise.reject(new AppError('unavailable', 'away', { code: 'storage_unavailable' }))
+    let checks = 0
+    const check = async () => (checks++ < 1 ? away() : [])
+    const checkers = { of: () => ({ check, findUnusable: async () => [] }), close: async () => {} }
+    const { start, work, executed, resultsOf, dispatches } = open({ checkers })
+    const id = await start(itemsOf(1))
+    const [input, end] = [dispatches.input.bind(dispatches), dispatches.end.bind(dispatches)]
+    let [reads, writes] = [0, 0]
+    dispatches.input = (...args) => (reads++ < 2 ? away() : input(...args))
+    dispatches.end = (...args) => (writes++ < 12 ? away() : end(...args)) // For longer than a client would wait.
+    await work()
+    expect([executed, (await resultsOf(id)).map(({ status }) => status)]).to.deep.equal([[0], ['ok']])
+  })
+
   it('D55: fail where their flow was deleted meanwhile, and say so', async () => {
     const { start, work, executed, resultsOf } = open({ library: { definitionOf: async () => undefined } })
     const id = await start(itemsOf(2))

@@ -86,7 +86,7 @@ export const createCheckValue =
 /** Names the fields that were ignored in a header of the answer, whatever the answer is (D2.4). */
 export function accept(res: Response, decoded: Decoded): JsonObject {
   const { ignored = [] } = decoded
-  nameIgnored(res, ignored)
+  nameIgnored(res, [...ignoredFields(res), ...ignored]) // The lines of a file come behind a body.
   if ('value' in decoded) return decoded.value
   const { message, param } = decoded.refusal
   throw invalidRequest(message, { param })

@@ -1,5 +1,7 @@
+import type { JsonObject } from '../../../shared/kernel/events.ts'
 import type { Bodies } from '../../../shared/platform/api/bodies.ts'
 import type { Decoded } from '../../../shared/platform/api/decode.ts'
+import { IgnoredFields } from '../../../shared/platform/api/ignored-fields.ts'
 
 /** The schema of the bodies that may also come as lines, each of which is one of its `items`. */
 export const LINES_SCHEMA = 'FlowBatchRequest'
@@ -18,13 +20,15 @@ const NUMBER = /^\d{1,10}(\.\d{1,10})?$/
 export const MAX_ITEMS = 10_000
 
 /** Decodes lines of JSON and the fields beside them as if they were one body. Empty lines count for nothing. */
-export function decodeLines(bodies: Bodies, bytes: Uint8Array<ArrayBuffer>, given: object): Promise<Decoded> {
-  const fields = Object.fromEntries(Object.entries(given).flatMap(([name, value]) => fieldOf(name, value)))
-  return bodies.decode(LINES_SCHEMA, bytes, { fields, most: MAX_ITEMS + 1 })
+export async function decodeLines(bodies: Bodies, bytes: Uint8Array<ArrayBuffer>, given: object): Promise<Decoded> {
+  const [fields, unread] = [{} as JsonObject, new IgnoredFields()]
+  for (const [name, value] of Object.entries(given)) {
+    if (Object.hasOwn(FIELDS, name)) fields[name] = valueOf(name as keyof typeof FIELDS, value)
+    else unread.add(name)
+  }
+  const { ignored = [], ...decoded } = await bodies.decode(LINES_SCHEMA, bytes, { fields, most: MAX_ITEMS + 1 })
+  return { ...decoded, ignored: [...unread.pointers, ...ignored] }
 }
 
-function fieldOf(name: string, value: unknown): [string, unknown][] {
-  if (!Object.hasOwn(FIELDS, name)) return []
-  const isNumber = FIELDS[name as keyof typeof FIELDS] && typeof value === 'string' && NUMBER.test(value)
-  return [[name, isNumber ? Number(value) : value]]
-}
+const valueOf = (name: keyof typeof FIELDS, value: unknown): unknown =>
+  FIELDS[name] && typeof value === 'string' && NUMBER.test(value) ? Number(value) : value

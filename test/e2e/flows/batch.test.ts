@@ -101,15 +101,20 @@ inBothForms('batches of a flow', (startProduct, form) => {
     )
 
     const lines = [lineOf('a', 'x'), '', lineOf('b')]
-    const byLines = (await (await sendLines(name, lines)).json()) as Batch
+    const fileLines = [lineOf('a', 'x').replace('{', '{"x": 1, '), '', lineOf('b')]
+    const sentLines = await sendLines(name, lines, 'provider_instance=main&model=m-1&deadline_hour=24')
+    expect(sentLines.headers.get('x-ignored-fields'), 'a misspelled parameter').to.equal('/deadline_hour')
+    const byLines = (await sentLines.json()) as Batch
     const sent = new FormData()
-    sent.set('file', new Blob(['\ufeff', lines.join('\r\n')]), 'inputs.jsonl')
+    sent.set('file', new Blob(['\ufeff', fileLines.join('\r\n')]), 'inputs.jsonl')
     const { file_id } = bodyOf(await bench.call('POST', '/files', sent), 201) as { file_id: string }
     const byFile = await bench.call('POST', `/flows/${name}/batch`, {
       file_id,
       provider_instance: 'main',
       model: 'm-1',
+      wait_secs: 5,
     })
+    expect(byFile.headers.get('x-ignored-fields')).to.equal('/wait_secs, /items/0/x')
     for (const { batch_id } of [byLines, bodyOf(byFile, 202) as Batch]) {
       await ended(batch_id)
       expect((await resultsOf(batch_id)).map(({ custom_id, output }) => [custom_id, output])).to.deep.equal([

@@ -62,6 +62,7 @@ export async function startExecution(
   const requested = requestedDispatch(execution, traceId, { config, deps })
   const dispatch = await admit(execution, { tenant, config, requested, deps }).catch(async (cause: unknown) => {
     const refusal = toAppError(cause)
+    if (execution.kind === 'batch' && refusal.kind === 'unavailable') throw refusal // Nobody sends an item again: it is tried again here.
     await deps.dispatches.create(tenant, rejected(requested, refusal), execution.request.input)
     throw withTrace(refusal, traceId)
   })
