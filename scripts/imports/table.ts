@@ -124,7 +124,10 @@ export const PACKAGES: Record<string, readonly string[]> = {
   oauth4webapi: ['services/console/sign-in/**'],
   winston: ['shared/kernel/log.ts'],
   'prom-client': ['services/ops/**'],
-  undici: ['shared/platform/net/egress{,-*}.ts', 'shared/agent/providers/ai-sdk/**'],
+  undici: [
+    'shared/platform/net/{egress{,-*},guarded-connector}.ts',
+    'shared/agent/providers/{connections,{ai-sdk,chat}/transport}.ts',
+  ],
   '@ai-sdk/*': ['shared/agent/providers/ai-sdk/**'],
   '@modelcontextprotocol/client': ['shared/agent/tools/mcp/**'],
   '@modelcontextprotocol/server': ['services/gateway/dialects/mcp/**'],

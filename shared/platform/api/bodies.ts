@@ -1,7 +1,6 @@
-import { once } from '../../kernel/async/once.ts'
-import type { Decode, Decoded, Lines } from './decode.ts'
+import type { Decoded, Lines } from './decode.ts'
 import { DecodeThread, type DecodeThreadLimits } from './decode-thread.ts'
-import { readBodySchemas, type Schemas } from './document.ts'
+import { decoderOf } from './decoders.ts'
 
 export interface Bodies {
   /** Decodes a body and checks it against a schema of `openapi.yaml`, named after it. The caller must not use `bytes` afterwards. */
@@ -13,22 +12,13 @@ const INLINE_MAX_BYTES = 128 * 1024
 
 const THREAD_LIMITS: DecodeThreadLimits = { deadlineMs: 10_000, maxWaiting: 32, idleMs: 5_000 }
 
-/** Every decoder of this process uses the same schemas and checks, which are read and compiled on first use. */
-const schemas = once(readBodySchemas)
-const decode = once(async () => loadDecode(await schemas()))
-
 /** Creates a decoder with a thread of its own. */
 export function createBodies(threadLimits = THREAD_LIMITS): Bodies {
-  const thread = once(async () => new DecodeThread(await schemas(), threadLimits))
+  const thread = new DecodeThread(threadLimits)
   return {
     async decode(name, bytes, lines) {
       const isSmall = bytes.length <= INLINE_MAX_BYTES
-      return isSmall ? (await decode())(name, bytes, lines) : (await thread()).decode({ name, bytes, lines })
+      return isSmall ? (await decoderOf(name))(bytes, lines) : thread.decode({ name, bytes, lines })
     },
   }
-}
-
-async function loadDecode(of: Schemas): Promise<Decode> {
-  const { createDecode } = await import('./decode.ts') // Imported on first use: it loads ajv, which takes 14 MB.
-  return createDecode(of)
 }

@@ -1,7 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { AppError, toAppError } from '../../kernel/errors.ts'
 import type { Decoded, Lines } from './decode.ts'
-import type { Schemas } from './document.ts'
 
 export type DecodeTask = { name: string; bytes: Uint8Array<ArrayBuffer>; lines?: Lines | undefined }
 
@@ -21,15 +20,13 @@ const HEAP_MB = 1_024
  * the first body, ends after `idleMs` without one, and does not keep the process alive.
  */
 export class DecodeThread {
-  readonly #schemas: Schemas
   readonly #limits: DecodeThreadLimits
   readonly #waiting: Job[] = []
   #current: Job | undefined
   #worker: Worker | undefined
   #idle: NodeJS.Timeout | undefined
 
-  constructor(schemas: Schemas, limits: DecodeThreadLimits) {
-    this.#schemas = schemas
+  constructor(limits: DecodeThreadLimits) {
     this.#limits = limits
   }
 
@@ -59,7 +56,6 @@ export class DecodeThread {
 
   #start(): Worker {
     const worker = new Worker(new URL('decode-worker.ts', import.meta.url), {
-      workerData: this.#schemas,
       resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
     })
     // A message of a thread that was already replaced is ignored.

@@ -1,12 +1,10 @@
-import { parentPort, workerData } from 'node:worker_threads'
-import { createDecode } from './decode.ts'
+import { parentPort } from 'node:worker_threads'
 import type { DecodeTask } from './decode-thread.ts'
-import type { Schemas } from './document.ts'
+import { decoderOf } from './decoders.ts'
 
-/** Runs in the thread that `decode-thread.ts` starts. Each task is answered with one message, in order. */
-const decode = createDecode(workerData as Schemas)
-
-parentPort?.on('message', ({ name, bytes, lines }: DecodeTask) => {
+/** Runs in the thread that `decode-thread.ts` starts. Each task is answered with one message; the next one comes behind it. */
+parentPort?.on('message', async ({ name, bytes, lines }: DecodeTask) => {
+  const decode = await decoderOf(name)
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread's port has no origin
-  parentPort?.postMessage(decode(name, bytes, lines))
+  parentPort?.postMessage(decode(bytes, lines))
 })

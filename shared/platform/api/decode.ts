@@ -15,22 +15,16 @@ export type Decoded = ({ value: JsonObject } | { refusal: Refusal }) & { ignored
 export type Lines = { fields: JsonObject; most: number }
 
 /** Decodes the bytes of a body into the known fields of its schema, or says what is wrong with them. */
-export type Decode = (name: string, bytes: Uint8Array, lines?: Lines) => Decoded
+export type Decode = (bytes: Uint8Array, lines?: Lines) => Decoded
 
-/** Creates a decoder. It has no side effects, so it works in the main thread and in `decode-worker.ts`. */
-export function createDecode(schemas: Schemas): Decode {
-  const checks = new Map<string, SchemaCheck>()
-  const checkOf = (name: string): SchemaCheck => {
-    const known = checks.get(name)
-    if (known) return known
-    const check = compileCheck(schemas, name)
-    checks.set(name, check)
-    return check
-  }
-  return (name, bytes, lines) => {
-    const parsed = parse(bytes, schemas[name]?.['x-max-values'], lines) // The check is compiled only for a body that may pass it.
+/** Creates the decoder for bodies of one of the schemas. It has no side effects, so it works in the main thread and in `decode-worker.ts`. */
+export function createDecode(schemas: Schemas, name: string): Decode {
+  let check: SchemaCheck | undefined
+  return (bytes, lines) => {
+    const parsed = parse(bytes, schemas[name]?.['x-max-values'], lines)
     if ('refusal' in parsed) return parsed
-    const { shape, refusalOf } = checkOf(name)
+    check ??= compileCheck(schemas, name) // Only for a body that may pass it.
+    const { shape, refusalOf } = check
     const fields = new IgnoredFields()
     const value = shape ? pickFields(parsed.value, shape, fields) : parsed.value
     const refusal = refusalOf(value)

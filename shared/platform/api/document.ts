@@ -78,14 +78,14 @@ const SECURITY: Record<Authentication, Security> = {
 }
 
 /**
- * Reads the schemas of all request bodies, which are those whose names end in `Request`, and the schemas that they refer to. Only
- * their own lines are parsed: the whole document would delay the first request by 50 ms and take 20 MB.
+ * Reads the schema of a request's body, and those that it refers to. Only their own lines are parsed: the whole document would delay
+ * the first request by 50 ms and take 20 MB.
  */
-export async function readBodySchemas(): Promise<Schemas> {
+export async function readBodySchemas(body: string): Promise<Schemas> {
   const document = await readFile(SOURCE, 'utf8')
   const text = document.slice(document.indexOf('\n  schemas:\n'))
   const schemas: Schemas = {}
-  const wanted = new Set(Array.from(text.matchAll(/^ {4}(\w+Request):$/gm), ([, name = '']) => name))
+  const wanted = new Set([body])
   for (const name of wanted) {
     const lines = linesOf(text, name)
     schemas[name] = await parseYaml(lines)

@@ -1,9 +1,11 @@
-import { Agent, buildConnector, DecoratorHandler, type Dispatcher, Headers, fetch as undiciFetch } from 'undici'
-import { type AddressPolicy, checkUrl, guardedLookup, isAllowed, literalOf, refusedHost } from './address-policy.ts'
+import { Agent, DecoratorHandler, type Dispatcher, Headers, fetch as undiciFetch } from 'undici'
+import { type AddressPolicy, checkUrl, createConnectionGuard } from './address-policy.ts'
 import { compressed, type ExchangeLimits, toEgressFailure, toFetchFailure, tooLarge } from './failures.ts'
+import { createGuardedConnector } from './guarded-connector.ts'
 import type { Egress, EgressRequest, EgressResponse } from './port.ts'
 
 export type EgressOptions = AddressPolicy & {
+  /** Default: 5 s. */
   connectTimeoutMs?: number
   /** The longest silence before the headers, and between two chunks of the body. Default: 60 s. */
   idleTimeoutMs?: number
@@ -16,9 +18,9 @@ const MAX_BODY_BYTES = 64 * 1024 * 1024
 
 /** Opens the guarded way out, with a connection pool of its own. Its contract is `Egress`. */
 export function createEgress(options: EgressOptions): Egress {
-  const { idleTimeoutMs = 60_000, maxBodyBytes = MAX_BODY_BYTES } = options
+  const { idleTimeoutMs = 60_000, maxBodyBytes = MAX_BODY_BYTES, connectTimeoutMs: timeout = 5_000 } = options
   const dispatcher = new Agent({
-    connect: createGuardedConnector(options, options.connectTimeoutMs),
+    connect: createGuardedConnector(createConnectionGuard(options), { timeout }),
     headersTimeout: idleTimeoutMs,
     bodyTimeout: idleTimeoutMs,
     maxHeaderSize: MAX_HEADER_BYTES,
@@ -111,23 +113,3 @@ function createGuardedFetch(policy: AddressPolicy, dispatcher: Dispatcher): type
 }
 
 const isCompressed = (encoding: unknown) => encoding !== undefined && encoding !== null && encoding !== 'identity'
-
-/** Opens connections, and only to addresses that the policy allows. */
-function createGuardedConnector(policy: AddressPolicy, connectTimeoutMs = 5_000): buildConnector.connector {
-  const connect = buildConnector({ allowH2: false, timeout: connectTimeoutMs, lookup: guardedLookup(policy) })
-  return (target, callback) => {
-    const host = literalOf(target.hostname)
-    if (host !== undefined && !isAllowed(host, policy)) {
-      queueMicrotask(() => callback(refusedHost(host), null))
-      return
-    }
-    connect(target, (...[error, socket]) => {
-      if (error) callback(error, null)
-      else if (isAllowed(socket.remoteAddress ?? '', policy)) callback(null, socket)
-      else {
-        socket.destroy()
-        callback(refusedHost(target.hostname), null)
-      }
-    })
-  }
-}

@@ -57,12 +57,17 @@ function shownCall({ name, provider, model, inputTokens, maxOutputTokens }: Plan
 
 const usageOf = (input: number, output: number) => ({ input, cacheRead: 0, cacheWrite: 0, output })
 
-/** As much as the call reserves. */
+/** As much as the call reserves. Its price is looked up when it is read: the first one loads the catalogue, and a call without a budget has no use for it. */
 export function mostOf(
   { provider, model, inputTokens, maxOutputTokens: output = USUAL_OUTPUT }: Omit<PlannedCall, 'name'>,
   priceOf: PriceOf,
 ): Spent {
-  return { tokens: inputTokens + output, costUsd: priceOf(provider, model, usageOf(inputTokens, output)) ?? 0 }
+  return {
+    tokens: inputTokens + output,
+    get costUsd() {
+      return priceOf(provider, model, usageOf(inputTokens, output)) ?? 0
+    },
+  }
 }
 
 const sumOf = (amounts: readonly (number | null)[]): number | null =>

@@ -47,7 +47,7 @@ describe("the operator's own providers", () => {
     it(`D15.1: ${type} is called through HTTPS_PROXY`, async () => {
       const { last } = await callWith({ MODEL_PROVIDER: type, MODEL_BASE_URL: 'https://model.invalid/v1' })
       expect(proxy.hosts).to.deep.equal([host])
-      expect(last).to.have.nested.property('failure.code', 'provider_unavailable')
+      expect(last).to.have.property('failure').that.includes({ code: 'provider_unavailable', reason: 'proxy_error' })
       expect(JSON.stringify(last)).not.to.include('canary-pass')
     })
 

@@ -3,15 +3,12 @@ import type { Worker } from 'node:worker_threads'
 import { expect } from 'chai'
 import type { AppError } from '../../../shared/kernel/errors.ts'
 import { DecodeThread } from '../../../shared/platform/api/decode-thread.ts'
-import { readBodySchemas } from '../../../shared/platform/api/document.ts'
 
 const LIMITS = { deadlineMs: 20_000, maxWaiting: 8, idleMs: 60_000 }
 
 const task = (text: string) => ({ name: 'RunRequest', bytes: new TextEncoder().encode(text) })
 
-async function createThread(limits: Partial<typeof LIMITS> = {}): Promise<DecodeThread> {
-  return new DecodeThread(await readBodySchemas(), { ...LIMITS, ...limits })
-}
+const createThread = (limits: Partial<typeof LIMITS> = {}) => new DecodeThread({ ...LIMITS, ...limits })
 
 /** Resolves with the next thread that starts. */
 const nextThread = async (): Promise<Worker> => {
@@ -21,7 +18,7 @@ const nextThread = async (): Promise<Worker> => {
 
 describe('the decoding thread', () => {
   it('answers valid and invalid bodies in order', async () => {
-    const thread = await createThread()
+    const thread = createThread()
     const decoded = await Promise.all(
       ['{"prompt":"a"}', '{', '{"prompt":"b","x":1}'].map((text) => thread.decode(task(text))),
     )
@@ -33,7 +30,7 @@ describe('the decoding thread', () => {
   })
 
   it('transfers the bytes instead of copying them', async () => {
-    const thread = await createThread()
+    const thread = createThread()
     const { name, bytes } = task('{"prompt":"a"}')
     const decoding = thread.decode({ name, bytes })
     expect(bytes.byteLength).to.equal(0)
@@ -41,7 +38,7 @@ describe('the decoding thread', () => {
   })
 
   it('a body is 503 with Retry-After when too many bodies wait', async () => {
-    const thread = await createThread({ maxWaiting: 1 })
+    const thread = createThread({ maxWaiting: 1 })
     const first = thread.decode(task('{"prompt":"a"}'))
     const second = thread.decode(task('{"prompt":"b"}'))
     const third = await thread.decode(task('{"prompt":"c"}')).catch((error: AppError) => error)
@@ -51,7 +48,7 @@ describe('the decoding thread', () => {
 
   it('a body past its deadline is 503, its thread is ended, and the next body is decoded nevertheless', async () => {
     const limits = { ...LIMITS, deadlineMs: 1 }
-    const thread = new DecodeThread(await readBodySchemas(), limits)
+    const thread = new DecodeThread(limits)
     const started = nextThread()
     const late = thread.decode(task('{"prompt":"a"}')).catch((error: AppError) => error)
     const ended = once(await started, 'exit')
@@ -63,7 +60,7 @@ describe('the decoding thread', () => {
 
   it('a body that waits past its deadline is 503, and the one before it is decoded', async () => {
     const limits = { ...LIMITS }
-    const thread = new DecodeThread(await readBodySchemas(), limits)
+    const thread = new DecodeThread(limits)
     const first = thread.decode(task('{"prompt":"a"}'))
     limits.deadlineMs = 1
     const second = await thread.decode(task('{"prompt":"b"}')).catch((error: AppError) => error)
@@ -72,7 +69,7 @@ describe('the decoding thread', () => {
   })
 
   it('the thread ends when no body has come for a while, and starts again for the next one', async () => {
-    const thread = await createThread({ idleMs: 1 })
+    const thread = createThread({ idleMs: 1 })
     const started = nextThread()
     const first = thread.decode(task('{"prompt":"a"}'))
     const ended = once(await started, 'exit')

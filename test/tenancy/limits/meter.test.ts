@@ -103,6 +103,20 @@ describe('a metered provider', () => {
     expect(reserved?.tokens).to.equal(9_011)
   })
 
+  it('the price of a call without a budget is looked up behind its answer', async () => {
+    const steps: string[] = []
+    const unlimited = createMeter({
+      reservations: { reserve: () => ({ settle: () => {} }) },
+      gate: { enter: () => FREE_TURN },
+      priceOf: () => void steps.push('price'),
+    })
+    for await (const part of unlimited.provider(TENANT, answering([text(1), FINISH])).stream(REQUEST, SIGNAL)) {
+      const { type } = part as ModelPart
+      steps.push(type)
+    }
+    expect(steps).to.deep.equal(['text_delta', 'price', 'finish'])
+  })
+
   it('D54.7: a call waits for its turn until the deadline of its caller', async () => {
     const deadlines = [undefined, Date.now() + 3_600_000, Date.now() - 1]
     for (const deadlineMs of deadlines)

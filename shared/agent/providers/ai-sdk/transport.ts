@@ -1,5 +1,5 @@
 import type { CallWatch } from '../call-watch.ts'
-import type { HttpsProxy } from '../port.ts'
+import { type ConnectionOptions, openConnections } from '../connections.ts'
 import { toldLimits } from '../told-limits.ts'
 import { type BodyReader, EventBody } from './event-body.ts'
 import { createEventFields } from './event-fields.ts'
@@ -7,26 +7,11 @@ import type { VendorDialect } from './vendors.ts'
 
 export type Fetch = typeof globalThis.fetch
 
-/** How long an idle connection stays in the pool; the server's own keep-alive timeout counts when it is shorter. */
-const KEEP_ALIVE_MS = 30_000
-
-type TransportOptions = { connectMs: number; proxy?: HttpsProxy | undefined }
-
-/** `fetch` over a connection pool of its own. Enforces the limit for connecting only; `CallWatch` enforces the others. */
-export async function createTransport({ connectMs, proxy }: TransportOptions): Promise<Fetch> {
-  // Loaded here: it takes some 25 MiB, and a process that calls no provider does not need it.
+/** `fetch` over a connection pool of its own. */
+export async function createTransport(options: ConnectionOptions): Promise<Fetch> {
+  // Loaded here: it takes some 25 MiB, and a process that calls no such provider does not need it.
   const undici = await import('undici')
-  const pool = {
-    connect: { timeout: connectMs },
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    allowH2: false,
-  }
-  // Every address is given: the proxy agent would read the missing ones from the environment.
-  const dispatcher = proxy
-    ? new undici.EnvHttpProxyAgent({ ...pool, httpsProxy: proxy.url, httpProxy: '', noProxy: proxy.except ?? '' })
-    : new undici.Agent(pool)
+  const dispatcher = openConnections(options)
   const fetch: typeof undici.fetch = (url, init) => {
     const headers = new undici.Headers(init?.headers)
     headers.set('accept-encoding', 'identity') // A compressed stream is delayed until it fills a block.

@@ -1,127 +1,117 @@
-import type { IncomingMessage, RequestOptions } from 'node:http'
-import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
-import type { Socket } from 'node:net'
-import { urlToHttpOptions } from 'node:url'
 import { LRUCache } from 'lru-cache'
+import type { Dispatcher } from 'undici'
 import { PullIterator } from '../../../kernel/async/pull-iterator.ts'
-import { nodeHttp } from '../../../platform/net/node-http.ts'
-import type { ConnectionGuard } from '../../../platform/net/port.ts'
-import type { HttpsProxy, Send, SendResponse } from '../port.ts'
-
-/** How long an idle connection stays in the pool; the server's own keep-alive timeout counts when it is shorter. */
-const KEEP_ALIVE_MS = 30_000
+import { type ConnectionOptions, openConnections } from '../connections.ts'
+import type { Send, SendResponse } from '../port.ts'
 
 /** Addresses that are kept parsed. */
 const MAX_TARGETS = 1_000
 
-const toTarget = (url: string): RequestOptions => urlToHttpOptions(new URL(url))
+type Target = { origin: string; path: string }
 
-type SendOptions = { connectMs: number; guard?: ConnectionGuard; proxy?: HttpsProxy | undefined }
-
-/** A connection reads at most 64 KiB more than this before its bytes are read here. */
-const BUFFERED_BYTES = 16 * 1024
+function toTarget(url: string): Target {
+  const { origin, pathname, search } = new URL(url)
+  return { origin, path: pathname + search }
+}
 
 /** Sends over a connection pool of its own. Enforces the limit for connecting only; `CallWatch` enforces the others. */
-export function createHttpSend({ connectMs, guard, proxy }: SendOptions): Send {
-  const pool = {
-    keepAlive: true,
-    timeout: KEEP_ALIVE_MS,
-    highWaterMark: BUFFERED_BYTES,
-    ...(guard && { lookup: guard.lookup }),
-  }
-  const agents = {
-    http: new nodeHttp.Agent(pool),
-    https: new HttpsAgent({ ...pool, ...(proxy && { proxyEnv: proxyEnvOf(proxy) }) }),
-  }
-  const targets = new LRUCache<string, RequestOptions>({ max: MAX_TARGETS, memoMethod: toTarget })
+export function createHttpSend(options: ConnectionOptions): Send {
+  let pool: Dispatcher | undefined
+  const targets = new LRUCache<string, Target>({ max: MAX_TARGETS, memoMethod: toTarget })
   return async (url, { method, headers, body, signal }) => {
-    guard?.checkUrl(url)
-    const { promise, resolve, reject } = Promise.withResolvers<SendResponse>()
-    const isTls = url.startsWith('https:')
-    const target = targets.memo(url)
-    const req = isTls
-      ? httpsRequest({ ...target, method, headers, agent: agents.https })
-      : nodeHttp.request({ ...target, method, headers, agent: agents.http })
-    const abort = () => req.destroy()
-    signal.addEventListener('abort', abort)
-    req.on('socket', (socket) => {
-      limitConnecting(socket, isTls, connectMs)
-      if (guard && socket.connecting) socket.once('connect', () => checkPeer(socket, guard))
-    })
-    req.on('response', (res) => resolve(toResponse(res)))
-    req.on('error', reject) // Not `once`: an error after the response's head is emitted here too, and read from the body.
-    req.on('close', () => signal.removeEventListener('abort', abort))
-    req.end(body)
-    return promise
+    options.guard?.checkUrl(url)
+    pool ??= openConnections(options)
+    const exchange = new Exchange(signal)
+    if (!signal.aborted) pool.dispatch({ ...targets.memo(url), method, headers, body }, exchange)
+    return exchange.response
   }
-}
-
-const proxyEnvOf = ({ url, except = '' }: HttpsProxy) => ({ HTTPS_PROXY: url, NO_PROXY: except })
-
-/** A socket from the pool is connected already and gets no timer. */
-function limitConnecting(socket: Socket, isTls: boolean, connectMs: number): void {
-  if (!socket.connecting) return
-  const timer = setTimeout(() => socket.destroy(new ConnectTimeout()), connectMs)
-  const clear = () => clearTimeout(timer)
-  socket.once(isTls ? 'secureConnect' : 'connect', clear).once('close', clear)
-}
-
-/** The lookup has chosen an allowed address already; this is the last word on it, before a byte is sent. */
-function checkPeer(socket: Socket, guard: ConnectionGuard): void {
-  if (!guard.isAllowed(socket.remoteAddress ?? '')) socket.destroy(new ForbiddenAddress())
-}
-
-class ForbiddenAddress extends Error {
-  readonly code = 'ECONNREFUSED'
-}
-
-class ConnectTimeout extends Error {
-  readonly code = 'ETIMEDOUT'
 }
 
 /** A chunk is parsed as a whole, and its events wait in memory when the run waits for its reader. */
 const CHUNK_BYTES = 16 * 1024
 
-const toResponse = (res: IncomingMessage): SendResponse => ({
-  status: res.statusCode ?? 0,
-  headers: res.headers,
-  body: new ResponseBytes(res),
-})
-
 /**
- * Reads a response's body in chunks of what has arrived, at most 16 KiB each. Unread bytes stay in Node's buffer and then in the
- * kernel's. The iterator of Node's streams does the same at several times the CPU cost.
+ * One request and the body of its response, in chunks of what has arrived, at most 16 KiB each. While as many bytes are unread, the
+ * connection is paused: what follows stays in its buffer and then in the kernel's. The streams of undici do the same at several times
+ * the CPU cost.
  */
-class ResponseBytes extends PullIterator<Uint8Array> {
-  readonly #res: IncomingMessage
+class Exchange extends PullIterator<Uint8Array> implements Dispatcher.DispatchHandler {
+  readonly response: Promise<SendResponse>
+  readonly #settle: Pick<PromiseWithResolvers<SendResponse>, 'resolve' | 'reject'>
+  readonly #signal: AbortSignal
+  #controller: Dispatcher.DispatchController | undefined
+  #unread: Buffer[] = []
+  #unreadBytes = 0
+  #end: 'whole' | Error | undefined
   #wake: (() => void) | undefined
 
-  constructor(res: IncomingMessage) {
+  constructor(signal: AbortSignal) {
     super()
-    this.#res = res
-    const wake = () => this.#wake?.()
-    res.on('readable', wake).on('end', wake).on('error', wake).on('close', wake)
+    const { promise, ...settle } = Promise.withResolvers<SendResponse>()
+    this.response = promise
+    this.#settle = settle
+    this.#signal = signal
+    signal.addEventListener('abort', this.#abort)
+    if (signal.aborted) this.#abort()
   }
 
-  protected override async pull(): Promise<Uint8Array | undefined> {
-    for (;;) {
-      const chunk: Buffer | null = this.#res.read(Math.min(this.#res.readableLength, CHUNK_BYTES))
-      if (chunk !== null) return chunk
-      if (this.#res.readableEnded) return undefined
-      if (this.#res.destroyed) throw this.#res.errored ?? new ConnectionClosed()
-      await this.#waitForEvent()
-    }
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#end instanceof Error) controller.abort(this.#end)
+  }
+
+  onResponseStart(...[, status, headers]: Parameters<Required<Dispatcher.DispatchHandler>['onResponseStart']>): void {
+    if (status >= 200) this.#settle.resolve({ status, headers, body: this })
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, bytes: Buffer): void {
+    this.#unread.push(bytes)
+    this.#unreadBytes += bytes.length
+    if (this.#unreadBytes >= CHUNK_BYTES) controller.pause()
+    this.#wake?.()
+  }
+
+  onResponseEnd(): void {
+    this.#endWith('whole')
+  }
+
+  onResponseError(_controller: unknown, error: Error): void {
+    this.#endWith(error)
+  }
+
+  protected override pull(): Uint8Array | undefined | Promise<Uint8Array | undefined> {
+    if (this.#unreadBytes === 0) this.#controller?.resume()
+    if (this.#unreadBytes > 0) return this.#take()
+    if (this.#end === 'whole') return undefined
+    if (this.#end) throw this.#end
+    // Behind the promise, all that one read of the connection has brought is there.
+    return new Promise<void>((resolve) => (this.#wake = resolve)).then(() => this.pull())
   }
 
   /** Closes the connection, unless the body was read to its end. */
   protected override stop(): void {
-    if (!this.#res.readableEnded) this.#res.destroy()
+    if (this.#end !== 'whole') this.#abort()
   }
 
-  #waitForEvent(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#wake = resolve
-    })
+  #take(): Uint8Array {
+    const bytes = this.#unread.length === 1 && this.#unread[0] ? this.#unread[0] : Buffer.concat(this.#unread)
+    const rest = bytes.subarray(CHUNK_BYTES)
+    this.#unread = rest.length > 0 ? [rest] : []
+    this.#unreadBytes = rest.length
+    return bytes.subarray(0, CHUNK_BYTES)
+  }
+
+  readonly #abort = (): void => {
+    const closed = new ConnectionClosed()
+    this.#endWith(closed)
+    this.#controller?.abort(closed)
+  }
+
+  #endWith(end: 'whole' | Error): void {
+    this.#end ??= end
+    this.#signal.removeEventListener('abort', this.#abort)
+    if (end instanceof Error) this.#settle.reject(end)
+    this.#wake?.()
   }
 }
 

@@ -169,13 +169,13 @@ const CONNECTION_PROBLEMS = [
   },
   { codes: /^(?:ENOTFOUND|EAI_)/, reason: 'dns_error', problem: "'s host was not found: check ", isOfAddress: true },
   {
-    codes: /^ERR_PROXY/,
+    codes: /^UND_ERR_(?:ABORTED|PRX_CONN)$/,
     reason: 'proxy_error',
     problem: ' was not reached through the proxy: check HTTPS_PROXY',
     isOfAddress: false,
   },
   {
-    codes: /^(?:ECONNRESET|EPIPE|UND_ERR_SOCKET)/,
+    codes: /^(?:ECONNRESET|EPIPE|UND_ERR_SOCKET|HPE_INVALID_EOF_STATE)/,
     reason: 'connection_reset',
     problem: ' broke the connection',
     isOfAddress: false,

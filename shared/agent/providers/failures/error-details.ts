@@ -86,9 +86,7 @@ function textIn(value: unknown, depth: number): string {
   return messageOf(providerErrorOf({ data: value }), depth + 1)
 }
 
-/** An error of Node's proxy tunnel carries the proxy's status. */
 function statusOf(outer: JsonObject, inner: JsonObject): number | undefined {
-  if (outer['code'] === 'ERR_PROXY_TUNNEL') return undefined
   return [outer['statusCode'], inner['statusCode'], inner['code'], inner['status']].map(Number).find(isFailureStatus)
 }
 

@@ -61,8 +61,8 @@ describe('the transport of the chat format', () => {
   it('uses the connection of an answer that was read to its end again, and closes that of any other', async () => {
     answer = (_req, res) => res.end('done')
     const send = createHttpSend({ connectMs: 1_000 })
-    for (let i = 0; i < 3; i++) await chunksOf(await send(url, request()))
-    expect(connections).to.equal(1)
+    for (let i = 0; i < 5; i++) await chunksOf(await send(url, request()))
+    expect(connections).to.be.at.most(2) // One is free again a turn of the event loop behind the end.
     let isClosed = false
     answer = (_req, res) => res.on('close', () => (isClosed = true)).write('first')
     const chunks = (await send(url, request())).body[Symbol.asyncIterator]()
@@ -74,7 +74,7 @@ describe('the transport of the chat format', () => {
   it('rejects the read of an answer that breaks off, and a request that is aborted before its answer', async () => {
     answer = (_req, res) => res.write('half', () => res.destroy())
     const response = await createHttpSend({ connectMs: 1_000 })(url, request())
-    expect(await codeOf(chunksOf(response))).to.equal('ECONNRESET')
+    expect(await codeOf(chunksOf(response))).to.equal('UND_ERR_SOCKET')
     const caller = new AbortController()
     answer = () => caller.abort()
     expect(await codeOf(createHttpSend({ connectMs: 1_000 })(url, request({ signal: caller.signal })))).to.equal(
@@ -92,7 +92,7 @@ describe('the transport of the chat format', () => {
     for (const address of [url, url.replace('127.0.0.1', 'localhost.test')])
       expect(await codeOf(send(address, request())), address).to.equal('egress_refused')
     const late = createHttpSend({ connectMs: 1_000, guard: { ...guard, checkUrl: (text) => new URL(text) } })
-    expect(await codeOf(late(url, request()))).to.equal('ECONNREFUSED')
+    expect(await codeOf(late(url, request()))).to.equal('egress_refused')
     expect(connections).to.be.at.most(1)
   })
 })

@@ -233,6 +233,12 @@ describe('the classification of a failed model call', () => {
     ],
     ['EPIPE', { reason: 'connection_reset' }],
     ['UND_ERR_SOCKET', { reason: 'connection_reset' }],
+    ['HPE_INVALID_EOF_STATE', { reason: 'connection_reset' }],
+    [
+      'UND_ERR_ABORTED',
+      { reason: 'proxy_error', message: 'openai was not reached through the proxy: check HTTPS_PROXY', ...RETRYABLE },
+    ],
+    ['UND_ERR_PRX_CONN', { reason: 'proxy_error' }],
     ['EHOSTUNREACH', { reason: 'no_answer', message: 'openai did not answer', ...RETRYABLE }],
     ['', { reason: 'no_answer' }],
   ]
