@@ -47,6 +47,7 @@ const NO_WAITS = new Set([
   ...['connection-monitor STOP_TIMEOUT_MS', 'redis PAUSE_MS', 'window WINDOW_MS', 'bullmq-consume REPEAT_MS'],
   ...['bullmq-redis CLOSE_MS', 'watch RETRY_MS', 'memory-schedules MAX_TIMER_MS', 'memory-consumer LOOK_EVERY_MS'],
   ...['bullmq-worker LOOK_EVERY_MS', 'bullmq-worker LOOK_LATER_MS', 'bullmq-worker AFTER_FAILURE_MS'],
+  'bullmq-worker END_WITHIN_MS',
   ...['once LOOK_EVERY_MS', 'calls LOOK_EVERY_MS', 'end-lost-execution REQUEUE_MS', 'answer-start FOLLOW_EVERY_MS'],
   ...['start-once FREE_MS', 'start-once FREE_EVERY_MS', 'start-once LOOK_EVERY_MS', 'durability SAVE_EVERY_MS'],
   ...['session-saver STALLED_MS', 'session-saver MAX_BATCH_MS', 'session-runs SOON_MS', 'go-on RETRY_MS'],
