@@ -38,6 +38,9 @@ export type PlanJobsDeps = {
   log: Log
 }
 
+/** `leaving`: the plan is given back. `reader` waits for a plan that nobody has begun before. */
+type Handling = { leaving: AbortSignal; reader?: Job['reader'] | undefined }
+
 /** The jobs that execute plans: each claims its plan, or takes it over from a dead executor, and executes its steps. */
 export class PlanJobs {
   readonly #deps: PlanJobsDeps
@@ -54,7 +57,7 @@ export class PlanJobs {
   handle(job: Job, giveWay?: AbortSignal): Promise<JobEnd | undefined> {
     const { draining } = this.#deps
     const leaving = giveWay ? AbortSignal.any([draining, giveWay]) : draining
-    return this.#retry.untilEnded(job, (tenant, id) => this.#settle(tenant, id, leaving))
+    return this.#retry.untilEnded(job, (tenant, id) => this.#settle(tenant, id, { leaving, reader: job.reader }))
   }
 
   /** Fails a plan whose executors have died each time. */
@@ -66,24 +69,24 @@ export class PlanJobs {
     return ended ? endOf(ended) : { again: true }
   }
 
-  async #settle(tenant: TenantId, id: string, leaving: AbortSignal): Promise<Settled> {
+  async #settle(tenant: TenantId, id: string, { leaving, reader }: Handling): Promise<Settled> {
     const { plans, epoch, isHeld } = this.#deps
     const by = { executor: epoch(), at: now() }
     const begun = leaving.aborted ? undefined : await plans.begin(tenant, id, by, isHeld)
-    if (begun) return this.#carryOut(tenant, begun, leaving)
+    if (begun) return this.#carryOut(tenant, begun, { leaving, ...(begun.started_at === by.at && { reader }) })
     const found = await plans.get(tenant, id)
     if (!found) return { end: undefined }
     if (isEnded(found)) return { end: endOf(found) }
     if (leaving.aborted) return { end: { again: true } }
     const taken = await this.#takeOver(tenant, found)
-    return taken && this.#carryOut(tenant, taken, leaving)
+    return taken && this.#carryOut(tenant, taken, { leaving })
   }
 
   /** Executes a plan that this process has claimed. */
-  async #carryOut(tenant: TenantId, plan: PlanRecord, leaving: AbortSignal): Promise<Settled> {
+  async #carryOut(tenant: TenantId, plan: PlanRecord, handling: Handling): Promise<Settled> {
     const { plans, removeFolder, leaveFolder, log } = this.#deps
     const { plan_id: id } = plan
-    const outcome = isEnded(plan) ? 'ended' : await this.#execute(tenant, plan, leaving)
+    const outcome = isEnded(plan) ? 'ended' : await this.#execute(tenant, plan, handling)
     if (outcome !== 'ended') leaveFolder(tenant, id)
     if (outcome === 'given_back') return { end: { again: true } }
     if (outcome === 'lost') return undefined
@@ -103,13 +106,13 @@ export class PlanJobs {
     return plans.change(tenant, id, takeOver({ ...by, from }), isHeld)
   }
 
-  async #execute(tenant: TenantId, plan: PlanRecord, leaving: AbortSignal): Promise<PlanOutcome> {
+  async #execute(tenant: TenantId, plan: PlanRecord, { leaving, reader }: Handling): Promise<PlanOutcome> {
     const { runs, announce } = this.#deps
     let outcome: PlanOutcome = 'lost'
     const identity = { id: planRunId(plan.plan_id), tenant, sessionId: undefined }
     const about = { plan_id: plan.plan_id, ...(plan.title && { title: shortLine(plan.title, TITLE_CHARS) }) }
     const run = runs.open({ ...identity, needsNoReader: true, kind: 'plan', about })
-    announce(run)
+    announce(run, reader)
     const perform = this.#perform.bind(this)
     await run.execute(async function* (_run, signal): AsyncGenerator<RunEvent, void, undefined> {
       outcome = yield* perform(tenant, plan, { ...splitSignal(signal), draining: leaving })

@@ -3,7 +3,7 @@ import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
 import { brokerContract } from '../contract/broker.ts'
 import { queuedRunsContract } from '../contract/queued-runs.ts'
 import { eventsOf, idsOf, statusOf, textOf } from '../support/broker-answers.ts'
-import { beginRun } from '../support/demo-executor.ts'
+import { beginRun, createRunTable } from '../support/demo-executor.ts'
 import { openQueuedRelay } from '../support/queued-relay.ts'
 import { createMemoryRelay } from '../support/relay.ts'
 import { until } from '../support/until.ts'
@@ -69,6 +69,38 @@ describe('a queued run that its gateway expects', () => {
       expect(numbers).to.deep.equal(readsEnd ? [2] : [1, 2])
       await close()
     }
+  })
+
+  it('is announced to the other gateways, too, where its client comes back; they need not look it up', async () => {
+    const { broker, brokers, table, executor, member, runId, reader, begin, close } = await open()
+    await member.executors.isAlive(reader.gateway + 1) // By then it knows the other gateway.
+    const other = textOf(await brokers[1].followRun(TENANT, runId, 0))
+    const own = textOf(await broker.followRun(TENANT, runId, 0))
+    const run = begin()
+    executor.announce(runId, { ...reader, comesBack: true })
+    run.finish()
+    for (const text of [own, other]) expect(eventsOf(await text)).to.deep.equal(['started', 'result'])
+    expect(table.lookUps).to.equal(1)
+    await close()
+  })
+
+  it('is announced to nobody where its client comes back to the only gateway', async () => {
+    const [relay, { source, queue }] = [createMemoryRelay(), createRunTable()]
+    await relay.worker()
+    const member = await relay.executor()
+    const { broker } = await relay.gateway({ jobs: [source] })
+    const [told, publish] = [[] as string[], member.link.publish.bind(member.link)]
+    member.link.publish = (channel, message) => (told.push(channel), publish(channel, message))
+    const runId = queue(TENANT)
+    const reader = broker.expectRun?.(TENANT, runId)
+    const reading = textOf(await broker.followRun(TENANT, runId, 0))
+    const run = beginRun(member.executor, TENANT, runId)
+    const { ended } = member.executor.runs.get(TENANT, runId)
+    member.announceStart({ id: runId, tenant: TENANT, ended }, reader && { ...reader, comesBack: true })
+    run.finish()
+    expect(eventsOf(await reading)).to.deep.equal(['started', 'result'])
+    expect(told).to.not.include('started')
+    await relay.close()
   })
 
   it('is announced to all where the gateway that it was for has gone', async () => {

@@ -47,6 +47,7 @@ const NO_WAITS = new Set([
   ...['connection-monitor STOP_TIMEOUT_MS', 'redis PAUSE_MS', 'window WINDOW_MS', 'bullmq-consume REPEAT_MS'],
   ...['bullmq-redis CLOSE_MS', 'watch RETRY_MS', 'memory-schedules MAX_TIMER_MS', 'memory-consumer LOOK_EVERY_MS'],
   ...['bullmq-worker LOOK_EVERY_MS', 'bullmq-worker LOOK_LATER_MS', 'bullmq-worker AFTER_FAILURE_MS'],
+  'bullmq-worker END_WITHIN_MS',
   ...[
     'once LOOK_EVERY_MS',
     'once WAITING_LOOK_MS',

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { PlanJobs, type PlanJobsDeps } from '../../services/executor/plan-jobs.ts'
+import type { RunReader } from '../../shared/cluster/commands/runs.ts'
 import { planRunId } from '../../shared/kernel/ids.ts'
 import { NO_METRICS } from '../../shared/kernel/metrics.ts'
 import { storeUnavailable } from '../../shared/platform/store/unavailable.ts'
@@ -21,6 +22,7 @@ import { after, claim, DIAMOND, record, statusesOf, step } from '../work/plans/p
 import { losingFirstClaim } from './lost-claim.ts'
 
 const EPOCH = 7
+const READER = { gateway: 3, stream: 8, comesBack: true }
 
 describe('the jobs that execute plans', () => {
   const opened = useTestStore()
@@ -35,7 +37,7 @@ describe('the jobs that execute plans', () => {
     result: (id: string) => StepResult = (id) => ({ output: `output of ${id}` }),
   ) {
     const ran: string[] = []
-    const announced: string[] = []
+    const announced: [id: string, reader: RunReader | undefined][] = []
     const removed: string[] = []
     const left: string[] = []
     const drain = new AbortController()
@@ -56,14 +58,14 @@ describe('the jobs that execute plans', () => {
       executors: { isAlive: async (epoch) => epoch === EPOCH },
       epoch: () => EPOCH,
       isHeld: () => true,
-      announce: ({ id }) => announced.push(id),
+      announce: ({ id }, reader) => announced.push([id, reader]),
       draining: drain.signal,
       metrics: NO_METRICS,
       log: SILENT_LOG,
       ...changes,
     })
     const handle = ({ plan_id: id }: PlanRecord, giveWay?: AbortSignal) =>
-      jobs.handle({ kind: 'plan', tenant: TENANT, id }, giveWay)
+      jobs.handle({ kind: 'plan', tenant: TENANT, id, reader: READER }, giveWay)
     const eventsOf = ({ plan_id: id }: PlanRecord) => {
       const text = runs.get(TENANT, planRunId(id)).follow(0).take()?.text.toString() ?? ''
       return Array.from(text.matchAll(/^event: (\w+)$/gm), ([, type]) => type)
@@ -161,7 +163,7 @@ describe('the jobs that execute plans', () => {
     expect(await handle(plan)).to.equal(undefined)
     expect(ran).to.deep.equal(['a', 'b', 'c', 'd'])
     expect(await read(plan)).to.include({ status: 'done', executor: EPOCH, starts: 1 })
-    expect(announced).to.deep.equal([planRunId(plan.plan_id)])
+    expect(announced).to.deep.equal([[planRunId(plan.plan_id), READER]])
     expect(removed).to.deep.equal([plan.plan_id])
     expect(eventsOf(plan).at(0)).to.equal('plan_started')
     expect(eventsOf(plan).at(-1)).to.equal('plan_ended')
@@ -277,7 +279,7 @@ describe('the jobs that execute plans', () => {
 
   it('give the plan back that is asked to give way, after the step that runs, and go on with it later', async () => {
     const gates = { a: Promise.withResolvers<StepResult>(), b: Promise.withResolvers<StepResult>() }
-    const { handle, ran, runs, eventsOf } = createExecutor({
+    const { handle, ran, runs, eventsOf, announced } = createExecutor({
       stepsOf: () => (each) => {
         ran.push(each.id)
         return gates[each.id as 'a' | 'b'].promise
@@ -300,6 +302,7 @@ describe('the jobs that execute plans', () => {
     expect(await second).to.equal(undefined)
     expect(await read(plan)).to.include({ status: 'done', starts: 1 })
     expect(eventsOf(plan).at(-1)).to.equal('plan_ended')
+    expect(announced.map(([, reader]) => reader)).to.deep.equal([READER, undefined]) // Its stream has broken: its client looks for it.
   })
 
   it('fail a plan whose executors have died each time', async () => {

@@ -65,6 +65,7 @@ export type RunSearch = {
 
 /**
  * A stream of the gateway of this epoch that waits for a queued run. Its executor sends the frames there without being asked. `readsEnd`: nobody needs them
- * before the run has ended, so that those of a short run come together.
+ * before the run has ended, so that those of a short run come together. `comesBack`: the client follows the run with another request, which another gateway may
+ * get, so that the others are told of the start.
  */
-export type RunReader = { gateway: number; stream: number; readsEnd?: boolean }
+export type RunReader = { gateway: number; stream: number; readsEnd?: boolean; comesBack?: boolean }

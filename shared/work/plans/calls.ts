@@ -22,10 +22,10 @@ import {
 import { expire, requestCancel } from './transitions.ts'
 import { type PlanSummary, type PlanView, planSummary, planView } from './view.ts'
 
-export type PlanCallsDeps = Omit<SubmitDeps, 'plans' | 'queue'> & {
+export type PlanCallsDeps = Omit<SubmitDeps, 'plans' | 'queue' | 'broker'> & {
   plans: Pick<Plans, 'create' | 'created' | 'get' | 'list' | 'change' | 'outputs' | 'takeBack'>
   queue: Pick<JobQueue, 'add'>
-  broker: Pick<Broker, 'followRun' | 'cancelRun'>
+  broker: Pick<Broker, 'followRun' | 'cancelRun' | 'expectRun'>
   files: StepFiles
 }
 

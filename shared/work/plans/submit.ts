@@ -1,14 +1,15 @@
 import type { Files } from '../../agent/files/files.ts'
 import type { QueuePlan } from '../../agent/tools/port.ts'
+import type { Broker } from '../../cluster/commands/broker.ts'
 import type { AttachedFile } from '../../kernel/attachment.ts'
 import { hasKind, invalidRequest } from '../../kernel/errors.ts'
-import { newPlanId } from '../../kernel/ids.ts'
+import { newPlanId, planRunId } from '../../kernel/ids.ts'
 import type { Plan, PlanStep } from '../../kernel/plan-step.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import { canonicalHash, type JoinableKeys, keyMismatch } from '../../platform/store/idempotency.ts'
 import { undoRefused } from '../../platform/store/take-back.ts'
 import type { EventSink, TenantEvent } from '../../tenancy/events/port.ts'
-import type { JobQueue } from '../queue/port.ts'
+import type { Job, JobQueue } from '../queue/port.ts'
 import { planProblem } from './plan.ts'
 import type { PlanRecord, Plans } from './port.ts'
 import { assertRepeatable, retryOf } from './retry.ts'
@@ -21,6 +22,8 @@ export type SubmitDeps = {
   plans: Pick<Plans, 'create' | 'get' | 'takeBack'>
   idempotency: Pick<JoinableKeys, 'reserve' | 'join' | 'release'>
   queue: Pick<JobQueue, 'add'>
+  /** Left out where no client follows the plan at this process. */
+  broker?: Pick<Broker, 'expectRun'>
   events: EventSink
   now: () => Date
 }
@@ -93,8 +96,15 @@ async function storePlan(tenant: TenantId, storing: Storing, deps: SubmitDeps): 
   if (!isReplayed) deps.events.append(tenant, planQueued(plan))
   // A job that was lost is added again. When this fails, the reconciler adds it within 10 s of the queue's return.
   if (plan.status === 'queued')
-    await deps.queue.add({ kind: 'plan', tenant, id: plan.plan_id }, { isNew: !isReplayed }).catch(() => {})
+    await deps.queue.add(jobOf(tenant, stored, deps.broker), { isNew: !isReplayed }).catch(() => {})
   return stored
+}
+
+/** Whoever submits a plan follows it at once: its executor sends the events to this gateway without being asked. */
+function jobOf(tenant: TenantId, { plan, isReplayed }: Submitted, broker: SubmitDeps['broker']): Job {
+  const job: Job = { kind: 'plan', tenant, id: plan.plan_id }
+  const reader = isReplayed ? undefined : broker?.expectRun?.(tenant, planRunId(plan.plan_id))
+  return { ...job, ...(reader && { reader: { ...reader, comesBack: true } }) }
 }
 
 async function reserveAndStore(tenant: TenantId, storing: Storing, deps: SubmitDeps): Promise<Submitted> {

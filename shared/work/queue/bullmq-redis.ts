@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import type { ConnectionOptions } from 'bullmq'
 import type { RunReader } from '../../cluster/commands/runs.ts'
 import { withDeadline } from '../../kernel/async/deadline.ts'
@@ -46,6 +47,13 @@ export const bullConnection = (url: string, options: RedisOptions, times: Client
   options.cluster
     ? createRedisClient(url, options, times)
     : { url, ...connectionOptions(url, options), ...times, retryStrategy }
+
+/** Sends the commands of this turn of the event loop with one write. A Redis Cluster has a socket for each node, and writes them one by one. */
+export function writeTogether(client: object): void {
+  const { stream } = client as { stream?: Socket }
+  stream?.cork()
+  if (stream) setImmediate(() => stream.uncork())
+}
 
 const CLOSE_MS = 1_000
 

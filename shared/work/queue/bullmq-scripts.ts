@@ -41,17 +41,20 @@ const LOOKED_AT = 1_000
 
 /**
  * Makes the job whose turn it is the next one that BullMQ hands out. The tenants among the arguments have their shares: their jobs are
- * passed over, or with `any` come after those of the others. First it notes the place of a job that was taken without this script. As a consumer that passes jobs over has used up BullMQ's marker of waiting
- * jobs, it is set again for the other consumers. BullMQ sets the marker whenever it hands out a job. It is removed when no further job waits, because all
- * consumers would look for one and find none.
+ * passed over, or with `any` come after those of the others. Before, with `last`, it notes the place of the job that was taken last, for one that was not chosen. As a consumer that passes jobs over has used up BullMQ's marker of waiting
+ * jobs, it is set again for the other consumers. BullMQ sets it whenever it hands out a job: where no further one waits it is removed, since every
+ * consumer would look in vain.
  *
- * KEYS: 1 the jobs without a place, of which BullMQ takes the last one first; 2 the prioritized jobs; 3 the places; 4 the marker.
- * Returns 1 when there is a next job, 0 when none waits, -1 when all were passed over.
+ * KEYS: 1 the jobs without a place, of which BullMQ takes the last one first; 2 the prioritized jobs; 3 the places; 4 the marker; 5 the active jobs, the
+ * latest first. Returns 1 when there is a next job, 0 when none waits, -1 when all were passed over.
  */
 const CHOOSE = `
-local listed, waiting, places, marker = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local listed, waiting, places, marker, active = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local prefix, unit, count, any = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == 'any'
-if tonumber(ARGV[5]) > 0 then redis.call('HSET', places, '*served', ARGV[5]) end
+if ARGV[5] == 'last' then
+  local place = redis.call('HGET', prefix .. (redis.call('LINDEX', active, 0) or ''), 'priority')
+  if place then redis.call('HSET', places, '*served', place) end
+end
 local hasShare = {}
 for i = 6, #ARGV do hasShare[ARGV[i]] = true end
 local function isPassedOver(id)
@@ -153,18 +156,18 @@ export async function placeOf(queue: BullKeys, { tenant, id }: Job, maxPlace = M
 
 export type Choice = 'ready' | 'none' | 'passed_over'
 
-/** `withShare`: the tenants whose jobs are passed over, or with `isAnyFree` come after the others. `taken`: the place of a job that was taken without this. */
+/** `withShare`: the tenants whose jobs are passed over, or with `isAnyFree` come after the others. `isAfterFirst`: the job that was taken last was not chosen by this. */
 export async function chooseNext(
   queue: BullKeys,
   {
     withShare,
     isAnyFree,
-    taken = 0,
-  }: { withShare: Iterable<TenantId>; isAnyFree: boolean; taken?: number | undefined },
+    isAfterFirst = false,
+  }: { withShare: Iterable<TenantId>; isAnyFree: boolean; isAfterFirst?: boolean },
 ): Promise<Choice> {
-  const [listed = '', waiting = '', marker = ''] = keysOf(queue, 'wait', 'prioritized', 'marker')
-  const args = [queue.toKey(''), UNIT, LOOKED_AT, isAnyFree ? 'any' : 'below', taken, ...withShare]
-  const choice = await run(queue, 'aeChoose', [listed, waiting, placesOf(queue), marker], args)
+  const [listed = '', waiting = '', marker = '', active = ''] = keysOf(queue, 'wait', 'prioritized', 'marker', 'active')
+  const args = [queue.toKey(''), UNIT, LOOKED_AT, isAnyFree ? 'any' : 'below', isAfterFirst ? 'last' : '', ...withShare]
+  const choice = await run(queue, 'aeChoose', [listed, waiting, placesOf(queue), marker, active], args)
   if (choice === 1) return 'ready'
   return choice === 0 ? 'none' : 'passed_over'
 }
@@ -223,7 +226,7 @@ return released
 
 const SCRIPTS = {
   aePlace: { lua: PLACE, numberOfKeys: 3 },
-  aeChoose: { lua: CHOOSE, numberOfKeys: 4 },
+  aeChoose: { lua: CHOOSE, numberOfKeys: 5 },
   aeCount: { lua: COUNT, numberOfKeys: 4 },
   aeMissing: { lua: MISSING, numberOfKeys: 1 },
   aeOwners: { lua: OWNERS, numberOfKeys: 1 },

@@ -1,5 +1,5 @@
 import { type Job as BullJob, Worker, type WorkerOptions } from 'bullmq'
-import type { BullData } from './bullmq-redis.ts'
+import { type BullData, writeTogether } from './bullmq-redis.ts'
 import { type Choice, chooseNext, ownersOf, releaseJobs } from './bullmq-scripts.ts'
 import type { JobKind } from './port.ts'
 import { type Slot, type SlotLimits, Slots } from './slots.ts'
@@ -15,6 +15,11 @@ export type JobWorkerOptions = {
   handle(job: BullJob<BullData>, giveWay: AbortSignal, token: string | undefined): Promise<void>
 }
 
+/**
+ * `first`: BullMQ's own choice is as good, as one job has come to an empty queue. `any`: no job can be passed over, so that it is chosen and taken together.
+ */
+type Turn = 'first' | 'any' | Exclude<Choice, 'passed_over'>
+
 /** How often the queue is looked at while only jobs wait that have no slot here. */
 const LOOK_EVERY_MS = 25
 /** The same while the next job has to wait for memory or for the end of another one. */
@@ -22,8 +27,11 @@ const LOOK_LATER_MS = 200
 /** Time until the next attempt when Redis has refused to hand out a job. */
 const AFTER_FAILURE_MS = 1_000
 
+/** How long the end of a job is kept back for the next one that is taken, with which it is sent. Its slot is free before. */
+const END_WITHIN_MS = 20
+
 /** BullMQ's types leave out that there may be none. */
-const NO_JOB = undefined as unknown as BullJob<BullData>
+const NO_JOB = undefined as unknown as BullJob<BullData, void>
 
 /** BullMQ's worker, which takes the job of the tenant whose turn it is, as soon as there is a slot for it. */
 export class JobWorker extends Worker<BullData, void> {
@@ -35,15 +43,21 @@ export class JobWorker extends Worker<BullData, void> {
   #isLeaving = false
   /** Whether no job waited when the queue was looked at last. */
   #isDrained = false
-  /** The place of the job that was taken last without being chosen. */
-  #taken: number | undefined
+  /** What was chosen right behind the job that was taken last, with the shares of that moment. */
+  #ahead: { choice: Promise<Choice | undefined>; shares: string } | undefined
+  /** The ends of jobs that are kept back. */
+  #ends: { promise: Promise<void>; resolve(): void; timer: NodeJS.Timeout } | undefined
   /** Whether a job has ended, or `close` was called, since the queue was looked at. */
   #hasNews = false
   #wake = () => {}
 
   /** Takes jobs from `run` on. */
   constructor(kind: JobKind, { bull, limits, owner, mayGrow, handle }: JobWorkerOptions) {
-    const process = (job: BullJob<BullData>, token: string | undefined) => handle(job, this.#giveWayOf(job), token)
+    const process = async (job: BullJob<BullData>, token: string | undefined) => {
+      await handle(job, this.#giveWayOf(job), token)
+      this.#leaveSlot(job)
+      await this.#endsSent()
+    }
     super(kind, process, { ...bull, autorun: false })
     this.#owner = owner
     this.#mayGrow = mayGrow
@@ -68,6 +82,7 @@ export class JobWorker extends Worker<BullData, void> {
   override close(force?: boolean): Promise<void> {
     this.#isLeaving = true
     this.#onNews()
+    this.#sendEnds()
     return super.close(force)
   }
 
@@ -88,9 +103,13 @@ export class JobWorker extends Worker<BullData, void> {
     } catch (cause) {
       this.emit('error', cause as Error)
     } finally {
-      this.#slotOf.get(job)?.leave()
-      this.#onNews()
+      this.#leaveSlot(job)
     }
+  }
+
+  #leaveSlot(job: BullJob<BullData>): void {
+    this.#slotOf.get(job)?.leave()
+    this.#onNews()
   }
 
   async #takeJobs(): Promise<void> {
@@ -112,16 +131,26 @@ export class JobWorker extends Worker<BullData, void> {
     await this.#pause(AFTER_FAILURE_MS)
   }
 
+  /**
+   * BullMQ calls it at the end of each job, too, where it has not looked for the next one: it would take the queue for empty, and wait for its marker, which is one
+   * message more for each job.
+   */
+  protected override async nextJobFromJobData(
+    ...[data, id, token]: Parameters<Worker<BullData, void>['nextJobFromJobData']>
+  ): Promise<BullJob<BullData, void>> {
+    const isEnd = data === undefined && token !== undefined
+    return isEnd ? NO_JOB : super.nextJobFromJobData(data, id, token)
+  }
+
   /** Called for each job, one call after the other. */
   protected override async moveToActive(token: string, name?: string): Promise<BullJob<BullData>> {
-    const isFirst = this.#isFirst()
-    for (let choice = isFirst ? 'first' : await this.#untilReady(); choice; choice = await this.#untilReady()) {
+    for (let turn = await this.#untilReady(); turn; turn = await this.#untilReady()) {
       // BullMQ would look again, which only ticks need: they wait for their times.
-      const isEmpty = choice === 'none' && !this.#hasTicks
-      const job = isEmpty ? await this.nextJobFromJobData() : await super.moveToActive(token, name)
+      const isEmpty = turn === 'none' && !this.#hasTicks
+      const job = isEmpty ? await this.nextJobFromJobData() : await this.#take(token, name, turn)
       this.#isDrained = !job
+      if (!job) this.#ahead = undefined // It is not true any more when BullMQ has waited for the next job.
       if (!job) return NO_JOB
-      if (choice === 'first') this.#taken = job.opts.priority
       const slot = this.#slots.take(job.data.tenant, this.#mayGrow)
       if (slot) this.#slotOf.set(job, slot)
       if (slot) return job
@@ -132,26 +161,72 @@ export class JobWorker extends Worker<BullData, void> {
   }
 
   /** Resolves when a job can be taken or none waits; with `undefined` when no further one is to be taken. */
-  async #untilReady(): Promise<'ready' | 'none' | undefined> {
+  async #untilReady(): Promise<Turn | undefined> {
     while (!this.#isLeaving) {
       this.#hasNews = false
-      const choice = this.#slots.areAllTaken ? undefined : await this.#choose()
-      if (choice === 'ready' || choice === 'none') return this.#isLeaving ? undefined : choice
-      await this.#pause(choice ? LOOK_EVERY_MS : LOOK_LATER_MS)
+      const turn = await this.#nextTurn()
+      if (turn && turn !== 'passed_over') return this.#isLeaving ? undefined : turn
+      await this.#pause(turn ? LOOK_EVERY_MS : LOOK_LATER_MS)
     }
     return undefined
   }
 
-  /** Whether BullMQ's own choice is as good: one job has come to an empty queue, and is passed over in no case. */
-  #isFirst(): boolean {
+  /** `undefined` while there is no slot. */
+  async #nextTurn(): Promise<Turn | 'passed_over' | undefined> {
+    const ahead = await this.#chosenAhead()
+    if (this.#slots.areAllTaken) return undefined
+    if (ahead) return ahead
     const [withShare] = this.#slots.tenantsWithShare()
-    return this.#isDrained && !this.#isLeaving && !this.#hasTicks && !this.#slots.isFull && withShare === undefined
+    if (this.#hasTicks || this.#slots.isFull || withShare !== undefined) return this.#choose()
+    return this.#isDrained ? 'first' : 'any'
   }
 
-  #choose(): Promise<Choice> {
-    const taken = this.#taken
-    this.#taken = undefined
-    return chooseNext(this, { withShare: this.#slots.tenantsWithShare(), isAnyFree: !this.#slots.isFull, taken })
+  #choose(isAfterFirst = false): Promise<Choice> {
+    const { isFull } = this.#slots
+    return chooseNext(this, { withShare: this.#slots.tenantsWithShare(), isAnyFree: !isFull, isAfterFirst })
+  }
+
+  /**
+   * Takes a job. What is chosen before, where no job can be passed over, what is chosen for the next one, and the ends of others are sent with it: with them an executor
+   * writes 3.5 times to Redis for a flow, without 7.0 (scripts/bench/README.md). A choice for which there may be no slot here is left to the others.
+   */
+  async #take(token: string, name: string | undefined, turn: Turn): Promise<BullJob<BullData> | undefined> {
+    const mayChoose = !this.#hasTicks && (turn === 'first' || this.#slots.hasTwoFree)
+    writeTogether(await this.getBackend().client)
+    if (turn === 'any') this.#choose().catch(() => {}) // What follows fails, too.
+    const taken = super.moveToActive(token, name)
+    if (mayChoose)
+      this.#ahead = { choice: this.#choose(turn === 'first').catch(() => undefined), shares: this.#shares() }
+    this.#sendEnds()
+    return taken
+  }
+
+  /** The choice that was made together with the last job, unless its slot has changed who has a share. That nothing waits does not depend on it. */
+  async #chosenAhead(): Promise<Choice | undefined> {
+    const ahead = this.#ahead
+    this.#ahead = undefined
+    const choice = await ahead?.choice
+    return choice === 'none' || ahead?.shares === this.#shares() ? choice : undefined
+  }
+
+  #shares(): string {
+    return [this.#slots.isFull, ...this.#slots.tenantsWithShare()].join(' ')
+  }
+
+  /** Resolves when the ends of the jobs that have ended are sent: with the next job that is taken, or soon. */
+  #endsSent(): Promise<void> {
+    if (this.#isLeaving) return Promise.resolve()
+    if (!this.#ends) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      this.#ends = { promise, resolve, timer: setTimeout(() => this.#sendEnds(), END_WITHIN_MS) }
+    }
+    return this.#ends.promise
+  }
+
+  #sendEnds(): void {
+    clearTimeout(this.#ends?.timer)
+    this.#ends?.resolve()
+    this.#ends = undefined
   }
 
   #giveWayOf(job: BullJob<BullData>): AbortSignal {

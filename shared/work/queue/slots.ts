@@ -41,6 +41,11 @@ export class Slots {
     return this.#held.size >= this.#max
   }
 
+  /** Whether any tenant may begin two further jobs. */
+  get hasTwoFree(): boolean {
+    return this.#held.size + 2 <= this.#max
+  }
+
   /** Whether no tenant could begin a further job, whatever it holds and however much memory there is. */
   get areAllTaken(): boolean {
     return this.#within >= this.#max

@@ -39,7 +39,11 @@ export type Process = {
 }
 
 /** The plan calls of one process on a store that other processes use, too. */
-export function openProcess(store: Store, wrap: (plans: Plans) => Plans = (plans) => plans): Process {
+export function openProcess(
+  store: Store,
+  wrap: (plans: Plans) => Plans = (plans) => plans,
+  expectRun?: Broker['expectRun'],
+): Process {
   const plans = new StoredPlans(store)
   const parts = {
     plans,
@@ -58,7 +62,8 @@ export function openProcess(store: Store, wrap: (plans: Plans) => Plans = (plans
       if (!parts.jobs.some(({ id }) => id === job.id)) parts.jobs.push(job)
     },
   }
-  const broker: Pick<Broker, 'followRun' | 'cancelRun'> = {
+  const broker: Pick<Broker, 'followRun' | 'cancelRun' | 'expectRun'> = {
+    ...(expectRun && { expectRun }),
     async cancelRun(_tenant, runId) {
       away()
       parts.cancelled.push(runId)

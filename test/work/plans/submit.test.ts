@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { AppError } from '../../../shared/kernel/errors.ts'
+import { planRunId } from '../../../shared/kernel/ids.ts'
 import { createIdempotency } from '../../../shared/platform/store/idempotency.ts'
 import { NO_EVENTS } from '../../../shared/tenancy/events/port.ts'
 import type { Plans } from '../../../shared/work/plans/port.ts'
@@ -133,6 +134,20 @@ describe('the submission of plans', () => {
   })
 
   describe('D6.6: with an Idempotency-Key', () => {
+    it('the job names the gateway that has stored its plan, for the client that comes back; that of a repetition does not', async () => {
+      const expected: string[] = []
+      const { calls, jobs } = openProcess(opened.store, undefined, (_tenant, runId) => {
+        expected.push(runId)
+        return { gateway: 5, stream: 2 }
+      })
+      const call = newKey()
+      const { plan } = await calls.submit(TENANT, CHAIN, call)
+      expect(jobs.splice(0).map(({ reader }) => reader)).to.deep.equal([{ gateway: 5, stream: 2, comesBack: true }])
+      await calls.submit(TENANT, CHAIN, call)
+      expect(jobs).to.deep.equal([{ kind: 'plan', tenant: TENANT, id: plan.id }])
+      expect(expected).to.deep.equal([planRunId(plan.id)])
+    })
+
     it('two processes submit one plan for one key', async () => {
       const [one, other] = [open(), open()]
       const call = newKey()

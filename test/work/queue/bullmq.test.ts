@@ -6,6 +6,7 @@ import { AppError } from '../../../shared/kernel/errors.ts'
 import { DEFAULT_TENANT, type TenantId } from '../../../shared/kernel/tenant.ts'
 import { createBullQueue } from '../../../shared/work/queue/bullmq.ts'
 import { type BullTimes, createBullConsume } from '../../../shared/work/queue/bullmq-consume.ts'
+import { keyPrefixOf } from '../../../shared/work/queue/bullmq-redis.ts'
 import type { Job } from '../../../shared/work/queue/port.ts'
 import { queueContract, record } from '../../contract/queue.ts'
 import { elapsedMs } from '../../support/elapsed.ts'
@@ -59,29 +60,76 @@ describe('queue on Redis', () => {
     await Promise.all([consumer.close(), queue.close()])
   })
 
-  it('a job that comes alone costs Redis five scripts and one wait, and a new one of a known tenant four', async () => {
+  it('a job that comes alone costs Redis five scripts in four messages and one wait, and a new one of a known tenant four in three', async () => {
     const rarely: BullTimes = { lockMs: 600_000, stalledMs: 600_000 }
     const queue = createBullQueue(redis.url)
     const { consumer, waitFor } = await record(createBullConsume({ url: redis.url, onProblem() {}, times: rarely }))
     await queue.add(job)
     await waitFor(1)
     const client = redis.connect()
+    let asked = 0
+    const ask = (section: string) => {
+      asked++
+      return client.info(section)
+    }
     const callsOf = async (command: string) => {
-      const [, calls] = (await client.info('commandstats')).match(new RegExp(`cmdstat_${command}:calls=(\\d+)`)) ?? []
+      const [, calls] = (await ask('commandstats')).match(new RegExp(`cmdstat_${command}:calls=(\\d+)`)) ?? []
       return Number(calls ?? 0)
     }
-    const waiting = async () => (await client.info('clients')).includes('blocked_clients:1')
+    const waiting = async () => (await ask('clients')).includes('blocked_clients:1')
+    const isOver = async (id: string) => ++asked && (await client.keys(`*${id}*`)).length === 0
     await until(waiting, { what: 'the consumer to wait' })
+    await until(() => isOver(job.id), { what: 'the end of the first job' })
     for (const [n, isNew] of [false, true].entries()) {
       const id = `trace_alone_${n}`
       await client.config('RESETSTAT')
+      asked = 0
       await queue.add({ ...job, id }, { isNew })
       await waitFor(n + 2)
-      await until(async () => (await client.keys(`*${id}*`)).length === 0, { what: 'the end of the job' })
+      await until(() => isOver(id), { what: 'the end of the job' })
       await until(waiting, { what: 'the consumer to wait again' })
+      const [, reads] = (await ask('stats')).match(/total_reads_processed:(\d+)/) ?? []
+      const messages = Number(reads) - asked
       expect(await callsOf('bzpopmin')).to.equal(1)
-      expect(await callsOf('evalsha')).to.be.at.most(isNew ? 4 : 5)
+      const scripts = await callsOf('evalsha')
+      expect(scripts).to.be.at.most(isNew ? 4 : 5)
+      expect(messages, 'two scripts go together, and it waits').to.equal(scripts)
     }
+    await Promise.all([consumer.close(), queue.close()])
+  })
+
+  it('a job is taken at once also after the consumer was woken in vain', async () => {
+    const queue = createBullQueue(redis.url)
+    const { consumer, taken, waitFor } = await record(consumeWith())
+    const client = redis.connect()
+    const waiting = async () => (await client.info('clients')).includes('blocked_clients:1')
+    await until(waiting, { what: 'the consumer to wait' })
+    const marker = `${keyPrefixOf('flow', {})}:flow:marker`
+    for (let i = 0; i < 2; i++) {
+      await client.zadd(marker, 0, '0')
+      await until(async () => !(await client.exists(marker)) && waiting(), { what: 'the consumer to wait again' })
+    }
+    const since = elapsedMs()
+    await queue.add(job)
+    await waitFor(1)
+    expect(taken).to.deep.equal([job])
+    expect(elapsedMs() - since).to.be.lessThan(2_000) // BullMQ looks by itself after five seconds.
+    await Promise.all([consumer.close(), queue.close()])
+  })
+
+  it('of many jobs each is taken with one message, together with the end of another one', async () => {
+    const [queue, client] = [createBullQueue(redis.url), redis.connect()]
+    for (let i = 0; i < 40; i++) await queue.add({ ...job, id: `trace_many_${i}` })
+    await client.config('RESETSTAT')
+    let taken = 0
+    const handle = async () => {
+      taken++
+      await new Promise(setImmediate)
+    }
+    const consumer = await consumeWith()('flow', handle, { concurrency: 1, onGivenUp: handle })
+    await until(() => taken === 40, { what: 'all jobs to be taken' })
+    const [, reads] = (await client.info('stats')).match(/total_reads_processed:(\d+)/) ?? []
+    expect(Number(reads)).to.be.lessThan(70) // One for each job, and those of the start.
     await Promise.all([consumer.close(), queue.close()])
   })
 

@@ -36,6 +36,8 @@ export class ExecutorRelay {
   readonly #executor: ClusterExecutor
   readonly #log: Log
   readonly #all = new Executors()
+  /** The epochs of all gateways. */
+  #gateways: readonly number[] = []
   readonly #member: ClusterMember
   readonly #inbox: RelayInbox
 
@@ -48,7 +50,10 @@ export class ExecutorRelay {
       isDraining: () => executor.isDraining(),
       load: () => executor.liveRuns(),
       onRecord: (from, received) => this.#inbox.onRecord(from, received),
-      onMembers: (all) => this.#all.update(all),
+      onMembers: (all) => {
+        this.#all.update(all)
+        this.#gateways = all.flatMap(({ role, epoch }) => (role === 'gateway' ? [epoch] : []))
+      },
       onMemberLost: (epoch) => executor.onMemberLost(epoch),
       onEvicted: () => executor.abortAll(),
     })
@@ -75,10 +80,15 @@ export class ExecutorRelay {
     await this.#member.membership.start()
   }
 
-  /** Sends the frames of this queued run to the gateway that waits for it, or tells all of them that it has begun here. */
+  /**
+   * Sends the frames of this queued run to the gateway that waits for it, or tells all of them that it has begun here. Both where its client comes back, and
+   * may get another gateway.
+   */
   announceStart({ id, tenant, ended }: BegunRun, reader?: RunReader): void {
-    if (!reader || !this.#member.membership.isAlive(reader.gateway))
-      return announceStart(this.#ports.bus, id, this.epoch)
+    const isHere = reader && this.#member.membership.isAlive(reader.gateway)
+    if (!isHere || (reader.comesBack && this.#gateways.some((each) => each !== reader.gateway)))
+      announceStart(this.#ports.bus, id, this.epoch)
+    if (!isHere) return
     const send = () => this.#inbox.follow(reader, this.#executor.inbox.followRun(tenant, id, 0))
     if (!reader.readsEnd) return void send()
     within(END_WITHIN_MS, ended)
