@@ -150,7 +150,7 @@ describe('the transport of the client', () => {
       for await (const { event } of plan.events()) seen.push(event)
       return seen
     }
-    answers = [away(), away(), away(), away(), away(), breakOff, events]
+    answers = [breakOff, away(), away(), away(), away(), away(), events] // The pause behind the sixth failure would take seconds.
     expect(await read()).to.deep.equal(['plan_ended'])
     answers = [away(), events]
     expect(await failureOf(read(-1))).to.include({ status: 500 })

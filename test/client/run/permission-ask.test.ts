@@ -40,7 +40,7 @@ describe('a permission request at the client', () => {
     ]
     expect(answers).to.deep.equal([true, true, true])
     expect(sent.map(({ path, headers }) => [path, headers.get('traceparent')])).to.deep.equal(
-      Array(3).fill(['/sessions/a%2Fb/permissions/perm_1', options.traceparent]),
+      answers.map(() => ['/sessions/a%2Fb/permissions/perm_1', options.traceparent]),
     )
     expect(sent.map(({ body }) => body)).to.deep.equal([
       { allow: true, remember: 'session', input: { path: 'b' }, reason: 'fine' },
