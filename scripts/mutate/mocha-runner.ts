@@ -1,4 +1,5 @@
 import { globSync } from 'node:fs'
+import { join } from 'node:path'
 import {
   INSTRUMENTER_CONSTANTS,
   type InstrumenterContext,
@@ -130,7 +131,7 @@ const hooksOf = (suite: Mocha.Suite) =>
 
 function passed(test: Mocha.Test): TestResult {
   const title = test.fullTitle()
-  return { id: title, name: title, status: TestStatus.Success, timeSpentMs: test.duration ?? 0 }
+  return { id: title, name: title, ...fileOf(test), status: TestStatus.Success, timeSpentMs: test.duration ?? 0 }
 }
 
 function failed(test: Mocha.Test, error: Error): TestResult {
@@ -138,11 +139,16 @@ function failed(test: Mocha.Test, error: Error): TestResult {
   return {
     id: title,
     name: title,
+    ...fileOf(test),
     status: TestStatus.Failed,
     timeSpentMs: test.duration ?? 0,
     failureMessage: error.message,
   }
 }
+
+/** By it `--incremental` knows whether a test was changed since it has found a mutant. */
+const fileOf = ({ file }: Mocha.Test): { fileName?: string } =>
+  file === undefined ? {} : { fileName: join(process.cwd(), file) }
 
 const escapeRegExp = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
 

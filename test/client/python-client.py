@@ -9,17 +9,19 @@ import json
 import tempfile
 import unittest
 from collections.abc import Callable, Sequence
+from dataclasses import FrozenInstanceError, fields
 from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
+from itertools import count
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import httpx
 from agent_engine import AgentEngine, AgentEngineError, ApiError, ConnectionFailed, Event, FlowOutcome, RunFailed, RunLost, Settings, TextPieces
-from agent_engine._documents import PlanStep, change_of, progress_of, steps_of
+from agent_engine._documents import Page, PlanStep, RunResult, Start, TenantEvent, change_of, progress_of, steps_of
 from agent_engine._events import Outage, is_end_of_flow, is_end_of_run, is_passing
-from agent_engine._requests import backoff, pause_before_repeat
+from agent_engine._requests import Call, backoff, pause_before_repeat
 from agent_engine._sse import SseEvent, SseParser
 from agent_engine.errors import WrongAnswer
 
@@ -128,6 +130,7 @@ ROWS: Sequence[tuple[Callable[[AgentEngine], Any], str, Any, Json | httpx.Respon
     (lambda it: it.usage(by="day").all(), "GET /usage?by=day", None, {"rows": [1], "next_cursor": None}, [1]),
     (lambda it: it.permissions.list().all(), "GET /permissions", None, {"permissions": [1], "next_cursor": None}, [1]),
     (lambda it: it.permissions.decided(since="2026").all(), "GET /permissions?state=decided&since=2026", None, {"permissions": [1], "next_cursor": None}, [1]),
+    (lambda it: it.permissions.remembered().all(), "GET /permissions?state=remembered", None, {"remembered": [1], "next_cursor": None}, [1]),
     (lambda it: it.permissions.reply("s", "p", {"allow": True}), "POST /sessions/s/permissions/p", {"allow": True}, {}, None),
     (lambda it: it.permissions.forget("s", "Write"), "DELETE /permissions/remembered?session_id=s&tool_name=Write", None, {"count": 1}, {"count": 1}),
     (lambda it: it.request("PUT", "/a", query={"b": 1}, body=[1]), "PUT /a?b=1", [1], {"c": 1}, {"c": 1}),
@@ -222,8 +225,10 @@ class Transport(unittest.TestCase):
             asked.append(refused)
             return "new" if refused else "old"
 
-        server = Server(refusal(401), ok(), refusal(401), refusal(401), token=token)
+        refused = httpx.Response(401, content=iter([b""]))
+        server = Server(refused, ok(), refusal(401), refusal(401), token=token)
         server.engine.request("GET", "/a")
+        self.assertTrue(refused.is_closed)
         self.assertEqual(asked, [None, "old"])
         self.assertEqual([each.headers["authorization"] for each in server.requests], ["Bearer old", "Bearer new"])
         with self.assertRaises(ApiError):
@@ -243,9 +248,39 @@ class Transport(unittest.TestCase):
             found = caught.exception
             self.assertEqual((str(found), found.type, found.problems, found.retry_after), (f"413 {text[:200]}".strip(), "unknown", [], None))
 
+    def test_what_is_sent_and_returned_is_not_changed_by_anyone(self) -> None:
+        progress = progress_of(PLAN, {"a": PlanStep("a", "done")}, "queued")
+        made = Settings(), Call(), SseEvent("1", "a", ""), Event(1, "a", {}), TenantEvent("1", "a", {}), Page([], None), progress, progress.steps[0]
+        for each in (*made, Start("/", {}, None), RunResult("r", "", None, "end_turn"), FlowOutcome(True, 1, [], {})):
+            with self.assertRaises(FrozenInstanceError):
+                setattr(each, fields(each)[0].name, 1)
+
+    def test_how_long_an_answer_may_take(self) -> None:
+        self.assertEqual(Settings(), Settings(4, 30, 30, 45))
+        server = Server(ok(), ok({"file_id": "f"}), ok({"file_id": "f"}), run_stream((1, "done", DONE)), settings=Settings(request=7, stall=9))
+        server.engine.request("GET", "/a")
+        server.engine.files.upload(b"x")
+        server.engine.files.upload(b"x", timeout=3)
+        server.engine.run("hi").result()
+        self.assertEqual([each.extensions["timeout"]["read"] for each in server.requests], [7, 600, 3, 9])
+
+    def test_its_own_connections_are_closed_and_those_of_a_given_client_are_not(self) -> None:
+        for given in (None, httpx.Client()):
+            with AgentEngine("http://engine.test", client=given) as engine:
+                used = engine._io._client
+            self.assertEqual(used.is_closed, given is None)
+            used.close()
+
     def test_a_redirect_is_not_followed(self) -> None:
-        with self.assertRaisesRegex(ConnectionFailed, "302 /page"):
-            Server(httpx.Response(302, headers={"location": "/page"})).engine.request("GET", "/a")
+        for status in (300, 302):
+            response = httpx.Response(status, headers={"location": "/page"}, content=iter([b""]))
+            with self.assertRaisesRegex(ConnectionFailed, f"{status} /page"):
+                Server(response).engine.request("GET", "/a")
+            self.assertTrue(response.is_closed)
+        page = httpx.Response(200, headers={"content-type": "text/html"}, content=iter([b"<html>"]))
+        with self.assertRaisesRegex(ConnectionFailed, "text/html"):
+            Server(page).engine.run("hi").result()
+        self.assertTrue(page.is_closed)
 
     def test_requests_that_mean_the_same_twice_are_repeated(self) -> None:
         with patch("time.sleep") as sleep:
@@ -277,7 +312,7 @@ class Transport(unittest.TestCase):
             self.assertEqual(backoff(1, 0.25), 0.125)
 
     def test_the_time_of_the_server_is_told_by_this_clock(self) -> None:
-        for ahead, shift in ((3_600, 3_600), (0, 0)):
+        for ahead, shift in ((3_600, 3_600), (-3_600, -3_600), (0, 0)):
             server = Server(ok(date=format_datetime(datetime.now(timezone.utc) + timedelta(seconds=ahead), usegmt=True)))
             server.engine.request("GET", "/a")
             there = datetime(2026, 1, 1, 1, tzinfo=timezone.utc)
@@ -298,6 +333,9 @@ class Streams(unittest.TestCase):
             parser.feed(b"data: 123")
             with self.assertRaises(ValueError):
                 parser.feed(b"4")
+        parser = SseParser()
+        parser.feed(b"x" * 32 * 1024 * 1024)
+        self.assertRaises(ValueError, parser.feed, b"x")
 
     def test_the_text_of_a_run_comes_in_pieces_with_a_gap_between_blocks(self) -> None:
         def turn(number: int) -> Event:
@@ -354,6 +392,16 @@ class Streams(unittest.TestCase):
             outage.is_answered()
             outage.retry = None
             self.assertEqual(outage.pause(None), 0.1)
+            unanswered = Outage(resume=10, patience=99)
+            unanswered.pause(None)
+            now += 10.1
+            self.assertRaises(ConnectionFailed, unanswered.pause, None)
+
+    def test_a_server_that_answers_is_not_given_up_before_its_patience_is_over(self) -> None:
+        with patch("time.sleep") as sleep, patch("time.monotonic", count(0, 20).__next__):
+            events = (stream((at, "text_delta", {"text": "b"})) for at in range(2, 102))
+            server = Server(run_stream((1, "text", {"text": "a"})), *[stream()] * 3, *events, stream((102, "done", DONE)))
+            self.assertEqual((server.engine.run("hi").result().output, sleep.call_count), ("a", 104))
 
     def test_a_run_is_resumed_behind_its_last_event_and_ends_as_its_record_says(self) -> None:
         with patch("time.sleep"):
@@ -369,9 +417,11 @@ class Streams(unittest.TestCase):
             with self.assertRaises(RunFailed) as failed:
                 Server(run_stream(), httpx.Response(204), ok({"status": "failed", "code": "timeout"})).engine.run("hi").result()
             self.assertEqual((failed.exception.code, failed.exception.run_id, str(failed.exception)), ("timeout", "run_1", "the run has ended: timeout"))
-            with self.assertRaises(RunLost) as lost:
-                Server(run_stream(), refusal(404)).engine.run("hi").result()
-            self.assertEqual(lost.exception.run_id, "run_1")
+            run = Server(run_stream(), refusal(404)).engine.run("hi")
+            for _ in range(2):
+                with self.assertRaises(RunLost) as lost:
+                    run.result()
+                self.assertEqual(lost.exception.run_id, "run_1")
             with self.assertRaises(ApiError):
                 Server(run_stream(), refusal(403)).engine.run("hi").result()
 
@@ -385,13 +435,25 @@ class Streams(unittest.TestCase):
             seen.extend(event.event for event in run)
         found = failed.exception
         self.assertEqual((str(found), found.code, found.suggestion, found.retryable), ("it failed", "c", "wait", True))
+        found = RunFailed({}, None)
+        self.assertEqual((str(found), found.code, found.suggestion, found.retryable), ("the run has failed", "internal", "", False))
+        whole = run_stream((1, "text", {"text": "a"}), (2, "done", DONE))
+        response = httpx.Response(200, headers=whole.headers, content=iter([whole.content]))
+        with Server(response).engine.run("hi") as run:
+            self.assertEqual((next(iter(run)).id, response.is_closed), (1, False))
+        self.assertTrue(response.is_closed)
+        response = httpx.Response(200, headers=whole.headers, content=iter([whole.content]))
+        with self.assertRaises(ZeroDivisionError):
+            Server(response).engine.flows.run("t", {}, instance="i", on_event=lambda _: 1 / 0)
+        self.assertTrue(response.is_closed)
         again = [("turn_start", {"turn_number": 1}), ("text", {"text": "kept"}), ("turn_start", {"turn_number": 2}), ("text", {"text": "void"}), ("warning", {"code": "run_recovered", "detail": {"turn_number": 2}}), ("text", {"text": "new"}), ("done", DONE)]
         events = [(at + 1, *event) for at, event in enumerate(again)]
         self.assertEqual(Server(run_stream(*events)).engine.run("hi").result().output, "kept\n\nnew")
         typed = run_stream((1, "text", {"text": "a"}), (2, "done", {**DONE, "output": {"n": 1}}))
         for schema, output in (({"type": "object"}, {"n": 1}), (Model, ("made of", {"n": 1}))):
             server = Server(typed)
-            self.assertEqual(server.engine.run("hi", schema=schema).result().output, output)
+            result = server.engine.run("hi", schema=schema).result()
+            self.assertEqual((result.run_id, result.output), ("run_1", output))
             self.assertEqual(server.body()["response_schema"], {"type": "object"})
 
     def test_a_run_that_was_not_started_is_cancelled_without_a_request(self) -> None:
@@ -446,20 +508,82 @@ class Plans(unittest.TestCase):
         self.assertEqual(progress_of(PLAN, {"a": PlanStep("a", "done"), "b": PlanStep("b", "running")}, "running").done, 1)
 
 
+def inline(work: Callable[[], Any], _: object) -> None:
+    work()
+
+
+class ToolCalls(unittest.TestCase):
+    def use(self, at: int, id: str) -> tuple[int, str, Json]:
+        return at, "tool_use", {"id": id, "tool_name": "pick", "input": {}, "expires_at": "2026-11-25T10:00:00Z"}
+
+    def result(self, server: Server, make: Callable[[Json], object], beside: Callable[..., None] = inline) -> None:
+        with patch.object(server.engine._io, "beside", beside):
+            server.engine.run("hi", on_tool_call=make).result()
+
+    def test_each_is_made_once_and_its_end_is_the_answer(self) -> None:
+        def make(call: Json) -> object:
+            if call["id"] == "b":
+                raise KeyError("no")
+            return {"a": {"n": 1}, "c": "late", "d": None}[call["id"]]
+
+        of_the_server = 2, "tool_use", {"id": "s", "tool_name": "Read", "input": {}}
+        events = self.use(1, "a"), of_the_server, self.use(3, "b"), self.use(4, "c"), self.use(5, "a"), self.use(6, "d"), (7, "done", DONE)
+        server = Server(run_stream(*events), ok(), ok(), refusal(409))
+        self.result(server, make)
+        self.assertEqual(server.sent[1:], [f"POST /runs/run_1/tool-calls/{id}" for id in "abc"])
+        answers = {"output": '{"n": 1}'}, {"output": "KeyError: 'no'", "is_error": True}, {"output": "late"}
+        self.assertEqual([server.body(at) for at in (1, 2, 3)], list(answers))
+
+    def test_an_answer_that_was_lost_is_sent_again_and_what_is_refused_ends_the_reading(self) -> None:
+        events = self.use(1, "a"), (2, "done", DONE)
+        with patch("time.sleep") as sleep, patch("random.random", lambda: 1.0):
+            server = Server(run_stream(*events), *[broken] * 3, ok())
+            self.result(server, str)
+            self.assertEqual((len(server.sent), [call.args for call in sleep.call_args_list]), (5, [(0.5,)] * 3))
+            for left, failure in (([broken] * 4, ConnectionFailed), ([refusal(403)], ApiError)):
+                server = Server(run_stream(*events), *left)
+                self.assertRaises(failure, self.result, server, str)
+                self.assertEqual(len(server.sent), 1 + len(left))
+        bug = RuntimeError("a bug")
+        self.assertRaises(RuntimeError, self.result, Server(run_stream(*events)), str, lambda _, fail: fail(bug))
+
+
 class Permissions(unittest.TestCase):
+    def test_a_run_asks_at_its_session_and_for_each_request_once(self) -> None:
+        wrapped = 1, "subagent_event", {"event_type": "permission_request", "subagent_id": "sub", **ASK}
+        asked = wrapped, (2, "permission_request", ASK), (3, "permission_request", ASK), (4, "permission_resolved", {"id": "p", "how": "reply"})
+        asks: list[Any] = []
+        server = Server(run_stream(*asked, (5, "permission_request", {**ASK, "id": "q"}), (6, "done", DONE)))
+        with patch.object(server.engine._io, "beside", inline):
+            server.engine.run("hi", on_permission=asks.append).result()
+        self.assertEqual([(ask.id, ask.subagent_id, ask.resolution["how"]) for ask in asks], [("p", "sub", "reply"), ("q", None, "ended")])
+        events = run_stream((1, "permission_request", ASK), (2, "done", DONE))
+        rows: Sequence[tuple[Callable[..., Any], str, Sequence[Answer]]] = (
+            (lambda it, ask: it.run("hi", on_permission=ask), "run_1", [events]),
+            (lambda it, ask: it.sessions.open().send("hi", on_permission=ask), "a%2Fb", [ok({"session_id": "a/b"}), events]),
+            (lambda it, ask: it.runs.resume("run_1", on_permission=ask), "s", [events, ok({"status": "done", "session_id": "s"})]),
+            (lambda it, ask: it.runs.resume("run_1", on_permission=ask), "run_1", [events, ok({"status": "done"})]),
+        )
+        for start, session, answers in rows:
+            server = Server(*answers, ok())
+            with patch.object(server.engine._io, "beside", inline):
+                start(server.engine, lambda ask: ask.allow()).result()
+            self.assertEqual(server.sent[-1], f"POST /sessions/{session}/permissions/p")
+
     def ask(self, *answers: Answer, request: Json = ASK) -> tuple[Any, Server]:
         server = Server(ok({"permissions": [{**request, "run_id": "run_1", "session_id": "a/b"}], "next_cursor": None}), *answers)
         server._left.insert(0, stream())
         return next(server.engine.permissions.watch()), server
 
     def test_a_request_is_answered_at_its_session(self) -> None:
-        ask, server = self.ask(ok(), ok())
+        ask, server = self.ask(ok(), ok(), ok())
         self.assertEqual((ask.id, ask.tool_name, ask.input, ask.message, ask.preview, ask.run_id), ("p", "Write", {"path": "a"}, "Write a", None, "run_1"))
         self.assertEqual(ask.expires_at, datetime(2026, 11, 25, 10, tzinfo=timezone.utc))
         self.assertTrue(ask.allow(remember=True, input={"path": "b"}, reason="fine"))
         self.assertTrue(ask.deny("no"))
-        self.assertEqual(server.sent[2:], ["POST /sessions/a%2Fb/permissions/p"] * 2)
-        self.assertEqual([server.body(at) for at in (2, 3)], [{"allow": True, "remember": "session", "input": {"path": "b"}, "reason": "fine"}, {"allow": False, "reason": "no"}])
+        self.assertTrue(ask.allow())
+        self.assertEqual(server.sent[2:], ["POST /sessions/a%2Fb/permissions/p"] * 3)
+        self.assertEqual([server.body(at) for at in (2, 3, 4)], [{"allow": True, "remember": "session", "input": {"path": "b"}, "reason": "fine"}, {"allow": False, "reason": "no"}, {"allow": True}])
 
     def test_one_that_others_have_decided_is_not_ours_but_where_our_own_answer_was_lost(self) -> None:
         with patch("time.sleep"), patch("agent_engine._blocking.permissions._TOLD", 0):

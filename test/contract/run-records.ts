@@ -11,6 +11,7 @@ import { type ListKnown, RunHistory } from '../../shared/work/runs/records/run-h
 import {
   createRunRecordStore,
   type EndedRun,
+  RUN_EVENTS,
   RUN_RECORDS,
   type RunRecordStore,
 } from '../../shared/work/runs/records/store.ts'
@@ -134,6 +135,23 @@ export function runRecordContract(open: OpenStore): void {
     await records.add([endedOf(tenant, recordOf(2), { events, eventBytes: 5_000 })])
     for (const n of [1, 2])
       expect(await records.frames(tenant, runId(n))).to.equal('id: 3\nevent: text\ndata: {"text":"rendered"}\n\n')
+  })
+
+  it('D20.3: events of more than 2 KiB have a document of their own, which is packed from 4 KiB on', async () => {
+    const tenant = newTenant()
+    const overhead = renderFrame(1, textOf('')).length
+    const rows = [
+      [2_048, 100, undefined],
+      [2_049, 100, 'text'],
+      [2_049, 4_095, 'text'],
+      [2_049, 4_096, 'gzip'],
+    ] as const
+    for (const [n, [eventBytes, chars, form]] of rows.entries()) {
+      const events = [{ seq: 1, atMs: 0, event: textOf('x'.repeat(chars - overhead)) }]
+      await records.add([endedOf(tenant, recordOf(n), { events, eventBytes })])
+      const own = await store.collection(RUN_EVENTS).get(tenant, { run_id: runId(n) })
+      expect(own && Object.keys(own.doc).find((name) => name === 'text' || name === 'gzip')).to.equal(form)
+    }
   })
 
   it('records of earlier versions, which held events, frames or phases themselves, are read as before', async () => {

@@ -1,7 +1,9 @@
+import { mock } from 'node:test'
 import { expect } from 'chai'
 import { ApiError, ConnectionFailed } from '../../../shared/client/errors.ts'
 import { type EventId, type Followed, type FollowedEvent, follow } from '../../../shared/client/http/follow.ts'
 import type { OpenStream } from '../../../shared/client/http/open-stream.ts'
+import { backoffMs } from '../../../shared/client/http/wait.ts'
 import { refusal } from '../fake-server.ts'
 
 type Sent = { id: string; event: string; data?: string }
@@ -17,6 +19,7 @@ const refused = (status: number) => new ApiError(refusal(status, 'refused'), '')
 async function followAll(connections: readonly (Connection | Error)[], options: Partial<Followed> = {}) {
   const left = [...connections]
   const asked: (EventId | undefined)[] = []
+  const opened: AbortController[] = []
   const open = async (after: EventId | undefined): Promise<OpenStream> => {
     asked.push(after)
     const next = left.shift() ?? new Error('one connection too many')
@@ -26,7 +29,9 @@ async function followAll(connections: readonly (Connection | Error)[], options: 
       for (const { id, event, data = '{}' } of events) yield { id, event, data }
       if (breaks !== undefined) throw breaks
     }
-    return { response: new Response(null, { status }), events: read(), abort: new AbortController(), retryMs: 0 }
+    const abort = new AbortController()
+    opened.push(abort)
+    return { response: new Response(null, { status }), events: read(), abort, retryMs: 0 }
   }
   const seen: FollowedEvent[] = []
   let cause: unknown
@@ -36,6 +41,7 @@ async function followAll(connections: readonly (Connection | Error)[], options: 
   } catch (failed) {
     cause = failed
   }
+  expect(opened.filter(({ signal }) => !signal.aborted)).to.deep.equal([])
   return {
     ids: seen.map(({ id }) => String(id)),
     events: seen.map(({ event }) => event),
@@ -106,6 +112,11 @@ describe('a stream that is followed over connections that break', () => {
       const { cause, unused } = await followAll([final, { events: [done(1)] }])
       expect([cause, unused]).to.deep.equal([final, 1])
     }
+    for (const other of [
+      { ...done(1), id: 'x' },
+      { ...done(1), data: '<html>' },
+    ])
+      expect((await followAll([{ events: [other] }, { events: [done(1)] }])).cause).to.match(/check the url/)
     const wrong = new Error('a bug')
     expect((await followAll([{ events: [token(1)], breaks: wrong }])).cause).to.equal(wrong)
   })
@@ -122,6 +133,20 @@ describe('a stream that is followed over connections that break', () => {
     expect(given.asked).to.have.length(401)
     expect((await followAll([...silent, { events: [done(1)] }], { mayMiss: false })).cause).to.equal(undefined)
     expect((await followAll([...silent.slice(1), { events: [done(1)] }])).ids).to.deep.equal(['1'])
+  })
+
+  it('waits half to all of a pause that doubles up to 5 s', () => {
+    try {
+      for (const [share, pauses] of [
+        [0, [100, 200, 1_600, 2_500, 2_500]],
+        [1, [200, 400, 3_200, 5_000, 5_000]],
+      ] as const) {
+        mock.method(Math, 'random', () => share)
+        expect([1, 2, 5, 6, 20].map(backoffMs)).to.deep.equal(pauses)
+      }
+    } finally {
+      mock.restoreAll()
+    }
   })
 
   it('ends with the reason of a caller that leaves', async () => {

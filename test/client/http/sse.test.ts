@@ -37,6 +37,13 @@ describe('the SSE parser of the client', () => {
     expect(pauses).to.deep.equal([250])
   })
 
+  it('refuses an event of more than 32 MiB characters, however it comes', async () => {
+    const long = 'x'.repeat(32 * 1024 * 1024 - 'data: '.length)
+    expect(await parse([`data: ${long}`])).to.deep.equal([])
+    for (const texts of [[`data: ${long}x`], ['data: x\n', `data: ${long}`]])
+      expect(await parse(texts).catch(String)).to.equal('RangeError: an event is too large')
+  })
+
   it('takes CR and LF for one end of a line, also with a text of no characters between them', async () => {
     expect(await parse(['data: a\r', '', '\ndata: b\r\n\r', '\n'])).to.deep.equal([
       { id: '', event: 'message', data: 'a\nb' },

@@ -44,7 +44,7 @@ describe('the inbox of the client', () => {
   it('shows each once over connections that break, and after a reset what came meanwhile and what has gone', async () => {
     lists = [['a'], ['a', 'b'], ['b', 'c']]
     streams = [
-      'id: x-5\nevent: permission.requested\ndata: {"request_id":"b"}\n\n',
+      'id: x-4\nevent: run.ended\ndata: {"run_id":"run_x"}\n\nid: x-5\nevent: permission.requested\ndata: {"request_id":"b"}\n\n',
       'id: x-2\nevent: reset\ndata: {}\n\n',
       '',
     ]

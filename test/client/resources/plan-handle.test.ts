@@ -28,7 +28,7 @@ async function progressOf(...answers: Answer[]) {
   return seen.map(({ done, total, status, steps }) => [
     status,
     `${done}/${total}`,
-    steps.map((step) => step.status).join(' '),
+    steps.map((step) => (step.error ? `${step.status}: ${step.error}` : step.status)).join(' '),
   ])
 }
 
@@ -56,7 +56,7 @@ describe('the progress of a plan at the client', () => {
       ['running', '0/2', 'running pending'],
       ['running', '1/2', 'done pending'],
       ['running', '1/2', 'done running'],
-      ['running', '2/2', 'done failed'],
+      ['running', '2/2', 'done failed: no'],
       ['partial', '2/2', 'done failed'],
     ])
   })

@@ -2,8 +2,10 @@ import { once } from 'node:events'
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
+import { AgentEngine } from '../../../shared/client/client.ts'
 import { Transport } from '../../../shared/client/http/transport.ts'
 import { tenantEvents } from '../../../shared/client/resources/tenant-events.ts'
+import { fakeServer, stream } from '../fake-server.ts'
 
 const STARTED = 'id: x-1\nevent: run.started\ndata: {"run_id":"run_1"}\n\n'
 
@@ -37,4 +39,13 @@ describe("the tenant's events of the client", () => {
       expect(seen).to.deep.equal([mayMiss ? 'reset' : 'run.started'])
       await closed
     })
+
+  it('are those that are asked for, from the first one on', async () => {
+    const { options, paths } = fakeServer([() => stream([{ id: 1, event: 'run.ended', data: {} }])])
+    for await (const { event } of new AgentEngine(options).events({ types: ['run.started', 'run.ended'] })) {
+      expect(event).to.equal('run.ended')
+      break
+    }
+    expect(paths()).to.deep.equal(['GET /events?types=run.started%2Crun.ended'])
+  })
 })

@@ -28,8 +28,13 @@ describe('the calls of the caller’s own tools at the client', () => {
       c: () => 'late',
       d: () => undefined,
     }
-    makeCalls(run, async ({ id }) => answers[id]?.())
+    const made: string[] = []
+    makeCalls(run, async ({ id }) => {
+      made.push(id)
+      return answers[id]?.()
+    })
     await run.result()
+    expect(made).to.deep.equal(['a', 'b', 'c', 'd'])
     const posted = sent.slice(1).map(({ path, body }) => [path, body])
     expect(posted).to.have.deep.members([
       ['/runs/run_1/tool-calls/a', { output: '{"state":"sent"}' }],

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { ApiError, ConnectionFailed } from '../../../shared/client/errors.ts'
 import { Transport } from '../../../shared/client/http/transport.ts'
-import { createAsk } from '../../../shared/client/run/permission-ask.ts'
+import { createAsk, type PermissionRequest } from '../../../shared/client/run/permission-ask.ts'
 import { type Answer, breakOff, fakeServer, json, refusal } from '../fake-server.ts'
 
 const REQUEST = {
@@ -31,14 +31,34 @@ const failureOf = (reply: Promise<unknown>) =>
 
 describe('a permission request at the client', () => {
   it('is allowed and denied by a reply at its session', async () => {
-    const { ask, sent } = askOn(granted, granted)
-    expect(await ask.allow({ remember: true, input: { path: 'b' }, reason: 'fine' })).to.equal(true)
-    expect(await ask.deny('no')).to.equal(true)
-    expect(sent.map(({ path }) => path)).to.deep.equal(Array(2).fill('/sessions/a%2Fb/permissions/perm_1'))
+    const { ask, sent } = askOn(granted, granted, granted)
+    const options = { traceparent: '00-1-2-01' }
+    const answers = [
+      await ask.allow({ remember: true, input: { path: 'b' }, reason: 'fine', ...options }),
+      await ask.deny('no', options),
+      await ask.allow(options),
+    ]
+    expect(answers).to.deep.equal([true, true, true])
+    expect(sent.map(({ path, headers }) => [path, headers.get('traceparent')])).to.deep.equal(
+      answers.map(() => ['/sessions/a%2Fb/permissions/perm_1', options.traceparent]),
+    )
     expect(sent.map(({ body }) => body)).to.deep.equal([
       { allow: true, remember: 'session', input: { path: 'b' }, reason: 'fine' },
       { allow: false, reason: 'no' },
+      { allow: true },
     ])
+  })
+
+  it('names its session, or else its run stands for one', async () => {
+    const pathOf = async (request: Partial<PermissionRequest>, sessionOf?: () => undefined) => {
+      const { options, sent } = fakeServer([granted])
+      const origin = { transport: new Transport(options), ...(sessionOf && { sessionOf }) }
+      await createAsk({ ...REQUEST, ...request }, 'run_1', origin).allow()
+      return sent[0]?.path
+    }
+    const of = (session: string) => `/sessions/${session}/permissions/perm_1`
+    expect(await pathOf({ session_id: 's' })).to.equal(of('s'))
+    expect([await pathOf({}), await pathOf({}, () => undefined)]).to.deep.equal([of('run_1'), of('run_1')])
   })
 
   it('that somebody else has decided, or that has expired, is not ours', async () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { z } from 'zod'
-import { AgentEngine } from '../../../shared/client/client.ts'
+import { AgentEngine, type PermissionAsk } from '../../../shared/client/client.ts'
 import { ConnectionFailed, RunFailed, RunLost } from '../../../shared/client/errors.ts'
 import { type Answer, breakOff, fakeServer, json, refusal, type SentEvent, stream } from '../fake-server.ts'
 
@@ -133,8 +133,21 @@ describe('a run at the client', () => {
     expect(await failureOf(over.run.result()))
       .to.be.instanceOf(RunFailed)
       .with.property('code', 'worker_lost')
-    const good = runOn(streams(text(1, 'a')), nothing, () => json({ run_id: 'run_1', status: 'done', input_tokens: 7 }))
-    expect(await good.run.result()).to.deep.include({ output: 'a', stopReason: 'end_turn' })
+    const record = { run_id: 'run_1', status: 'done', input_tokens: 7, output_tokens: 2, cost_usd: 0.5, turns: 3 }
+    const good = runOn(streams(text(1, 'a')), nothing, () => json(record))
+    const total = { total_input_tokens: 7, total_output_tokens: 2, total_tokens: 9, cost_usd: 0.5, turn_count: 3 }
+    expect(await good.run.result()).to.deep.equal({
+      ...{ runId: 'run_1', output: 'a', stopReason: 'end_turn' },
+      usage: { ...total, stop_reason: 'end_turn' },
+    })
+  })
+
+  it('that ends with its plan in the queue has the id of the plan, and no usage', async () => {
+    const data = { plan_id: 'plan_1', note: 'n' }
+    const { run } = runOn(streams(text(1, 'a'), { id: 2, event: 'plan_queued', data }))
+    expect(await run.result()).to.deep.equal({
+      ...{ runId: 'run_1', output: 'a', usage: null, stopReason: 'plan_queued', planId: 'plan_1', note: 'n' },
+    })
   })
 
   it('whose id a browser was refused is found by its key, and without a key it cannot be resumed', async () => {
@@ -188,6 +201,25 @@ describe('a run at the client', () => {
     expect(asks).to.deep.equal(['perm_1', 'perm_2'])
     expect(known.map((how) => how())).to.deep.equal(['reply', 'ended'])
     expect(events).to.deep.equal(['permission_request', 'permission_request', 'permission_resolved', 'done'])
+  })
+
+  it('is answered at its session, for which a run that was started before is asked', async () => {
+    const asks = streams(ask(1, 'perm_1'), done(2))
+    const { options, paths } = fakeServer([
+      ...[asks, () => json({ run_id: 'run_1', session_id: 's' }), () => json({})],
+      ...[() => json({ session_id: 't' }), asks, () => json({})],
+    ])
+    const engine = new AgentEngine(options)
+    const replies: Promise<boolean>[] = []
+    const onPermission = (each: PermissionAsk) => replies.push(each.allow())
+    await engine.runs.resume('run_1', { onPermission }).result()
+    await Promise.all(replies)
+    await (await engine.sessions.open('t')).send('hi', { onPermission }).result()
+    expect(await Promise.all(replies)).to.deep.equal([true, true])
+    expect(paths()).to.deep.equal([
+      ...['GET /runs/run_1/events', 'GET /runs/run_1', 'POST /sessions/s/permissions/perm_1'],
+      ...['POST /sessions', 'POST /sessions/t/messages', 'POST /sessions/t/permissions/perm_1'],
+    ])
   })
 
   it('ends with the failure of a listener', async () => {

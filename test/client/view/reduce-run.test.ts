@@ -142,6 +142,136 @@ describe('reduceRun', () => {
     expect(new Set(reads.slice(1)).size).to.equal(1)
   })
 
+  /** The view after these events, which are numbered from 1 on. */
+  const viewOf = (...events: [event: string, data: object][]) =>
+    reduceAll(events.map(([event, data], i) => ({ id: i + 1, event, data }) as RunEvent))
+  const call = (id: string) => ({ id, tool_name: 'Read', input: {} })
+  const within = (event_type: string, data: object) =>
+    ['subagent_event', { subagent_id: 's', event_type, ...data }] as [string, object]
+  const turnEnd = { input_tokens: 2, output_tokens: 1, cost_usd: 0.5, turn_number: 1 }
+  const totals = { total_tokens: 7, total_input_tokens: 4, total_output_tokens: 3, cost_usd: 2, turn_count: 5 }
+  const begun: [string, object] = ['subagent_start', { subagent_id: 's', start_time_ms: 0 }]
+
+  const ROWS: [what: string, view: () => RunView, expected: object][] = [
+    [
+      'thoughts, words of a person and files are blocks, and a thought ends no text',
+      () =>
+        viewOf(
+          ...([
+            ['text_delta', { text: 'a' }],
+            ['thinking_delta', { text: 'h' }],
+          ] as [string, object][]),
+          ...([
+            ['thinking', { text: 'hm' }],
+            ['steered', { id: 'st', text: 'b' }],
+          ] as [string, object][]),
+          ['artifact', { file_id: 'f' }],
+        ),
+      {
+        blocks: [
+          { kind: 'text', text: 'a', isOpen: true },
+          { kind: 'thinking', text: 'hm', isOpen: false },
+          { kind: 'steered', id: 'st', text: 'b' },
+          { kind: 'artifact', file_id: 'f' },
+        ],
+      },
+    ],
+    [
+      'a result is that of the newest call of its id, and one of an unknown call is none',
+      () =>
+        viewOf(
+          ['tool_use', call('c')],
+          ['tool_use', call('c')],
+          ['tool_result', { id: 'c' }],
+          ['tool_result', { id: 'x' }],
+        ),
+      {
+        blocks: [
+          { kind: 'tool', call: call('c'), startedAt: undefined },
+          { kind: 'tool', call: call('c'), startedAt: undefined, result: { id: 'c' } },
+        ],
+      },
+    ],
+    [
+      'a warning that makes nothing void is one of many',
+      () =>
+        viewOf(
+          ['turn_start', { turn_number: 1 }],
+          ['text', { text: 'a' }],
+          ['warning', { code: 'other', detail: { turn_number: 1 } }],
+        ),
+      {
+        blocks: [{ kind: 'text', text: 'a', isOpen: false }],
+        warnings: [{ code: 'other', detail: { turn_number: 1 } }],
+      },
+    ],
+    [
+      'the usage of a sub-agent is that of its run, and its warning, too; another one changes nothing',
+      () =>
+        viewOf(
+          begun,
+          within('turn_end', { ...turnEnd, cache_read_tokens: 9 }),
+          ['turn_end', turnEnd],
+          within('warning', { code: 'w' }),
+          ['subagent_end', { subagent_id: 'other' }],
+        ),
+      {
+        usage: { input_tokens: 4, output_tokens: 2, cache_read_tokens: 9, cost_usd: 1, turn_count: 2 },
+        warnings: [{ subagent_id: 's', event_type: 'warning', code: 'w' }],
+        blocks: [{ kind: 'subagent', start: begun[1], blocks: [] }],
+      },
+    ],
+    [
+      'the totals of the end count, where it has them',
+      () => viewOf(['turn_end', turnEnd], ['error', { code: 'x', ...totals, cache_read_tokens: 1 }]),
+      {
+        status: 'failed',
+        usage: { input_tokens: 4, output_tokens: 3, cache_read_tokens: 1, cost_usd: 2, turn_count: 5 },
+      },
+    ],
+    [
+      'an end without totals leaves the usage',
+      () => viewOf(['turn_end', turnEnd], ['plan_queued', { plan_id: 'p', total_tokens: undefined }]),
+      {
+        status: 'plan_queued',
+        usage: { input_tokens: 2, output_tokens: 1, cache_read_tokens: 0, cost_usd: 0.5, turn_count: 1 },
+      },
+    ],
+    [
+      'D40.4: the answer to a question of a sub-agent is not the input of its call',
+      () =>
+        viewOf(
+          begun,
+          within('tool_use', call('c')),
+          ['permission_request', { id: 'q', preview: { kind: 'link' } }],
+          within('permission_resolved', { id: 'q', tool_use_id: 'c', input: { a: 1 } }),
+          within('permission_resolved', { id: 'p', tool_use_id: 'c', input: { b: 2 } }),
+        ),
+      {
+        blocks: [
+          {
+            ...{ kind: 'subagent', start: begun[1] },
+            blocks: [
+              {
+                ...{ kind: 'tool', startedAt: undefined },
+                call: { subagent_id: 's', event_type: 'tool_use', ...call('c'), input: { b: 2 } },
+              },
+            ],
+          },
+        ],
+      },
+    ],
+  ]
+  for (const [what, view, expected] of ROWS)
+    it(`shows that ${what}`, () => {
+      expect(view()).to.deep.include(expected)
+    })
+
+  it('an error ends the run also with the number of the last event', () => {
+    const end = { id: 1, event: 'error', data: { code: 'worker_lost' } } as RunEvent
+    expect(reduceRun(viewOf(['text', { text: 'a' }]), end)).to.include({ status: 'failed', lastEventId: 1 })
+  })
+
   it('D32.7a: what came of a turn that another server begins anew is void', () => {
     const at = (id: number, event: string, data: object) => ({ id, event, data }) as RunEvent
     const events = [

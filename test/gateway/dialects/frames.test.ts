@@ -196,6 +196,7 @@ const PLAN_ID = `plan_${'0'.repeat(32)}`
 const step = (type: 'step_started' | 'step_ended', id: string, fields: object = {}) =>
   ({ type, plan_id: PLAN_ID, step_id: id, at: AT, ...fields }) as PlanEvent
 const started = { type: 'plan_started', plan_id: PLAN_ID, at: AT } as const
+const USAGE = { input_tokens: 5, output_tokens: 4, cost_usd: 0.1 }
 const PLANS: readonly Run[] = [
   [
     'is carried out',
@@ -206,6 +207,7 @@ const PLANS: readonly Run[] = [
       { type: 'plan_ended', plan_id: PLAN_ID, status: 'failed', error: 'a step has failed', at: AT },
     ],
   ],
+  ['is cancelled', [{ type: 'plan_ended', plan_id: PLAN_ID, status: 'cancelled', at: AT, usage: USAGE }]],
   ['is cut off', [errorEvent('internal', 'it broke')]],
 ]
 const plan = {

@@ -3,6 +3,7 @@ import type { AgentEvent, JsonObject } from '../../../../shared/kernel/events.ts
 import type { Numbered } from '../../streams/run-events.ts'
 import type { OpenCalls } from '../shared/open-calls.ts'
 import type { Projection } from '../shared/projection.ts'
+import { given } from './asides.ts'
 import type { UiChunk } from './chunks.ts'
 import { UiProjection } from './ui-projection.ts'
 
@@ -149,7 +150,3 @@ export class UiMessageProjection implements Projection<UiChunk> {
 }
 
 const ENDED: ReadonlySet<string> = new Set(['output-available', 'output-error', 'output-denied'])
-
-/** Without the fields that are not set. */
-const given = (fields: JsonObject): JsonObject =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))

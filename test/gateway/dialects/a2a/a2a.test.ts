@@ -13,7 +13,9 @@ import type { RpcAnswer } from '../../../../services/gateway/dialects/a2a/rpc.ts
 import { readTaskId, taskId } from '../../../../services/gateway/dialects/a2a/task-id.ts'
 import { TaskProjection } from '../../../../services/gateway/dialects/a2a/task-projection.ts'
 import { Fields } from '../../../../services/gateway/dialects/shared/fields.ts'
+import type { Broker } from '../../../../shared/cluster/commands/broker.ts'
 import { readerFailure } from '../../../../shared/cluster/journal/frames.ts'
+import { AppError, notFound } from '../../../../shared/kernel/errors.ts'
 import type { AgentEvent, JsonObject } from '../../../../shared/kernel/events.ts'
 import { DONE, framesOf, LIVE_RUN, PERMISSION_ID, useGateways } from '../../setup.ts'
 import * as of from '../recorded.ts'
@@ -179,11 +181,21 @@ describe('the ids and answers of A2A', () => {
       [[{ text: 'allow: fine' }], allOf({ allow: true })],
       [[{ text: 'DENY' }], allOf({ allow: false })],
       [[{ text: 'deny: too late\nand dear' }], allOf({ allow: false, reason: 'too late\nand dear' })],
+      [[{ text: 'deny:no' }], allOf({ allow: false, reason: 'no' })],
+      [[{ text: 'deny:  no' }], allOf({ allow: false, reason: 'no' })],
+      [data({ allow: true, reason: '' }), [{ id: PERMISSION_ID, allow: true }]],
       [data({ allow: true, input: { path: 'b' } }), [{ id: PERMISSION_ID, allow: true, input: { path: 'b' } }]],
       [data({ allow: false, input: {}, reason: 'no' }), [{ id: PERMISSION_ID, allow: false, reason: 'no' }]],
     ]
     for (const [parts, answers] of rows) expect(answersTo(...parts), JSON.stringify(parts)).to.deep.equal(answers)
-    const wrong = [[{ text: 'sure' }], [{ text: 'allow them' }], [{ text: 'I deny' }], data({ id: 'x' }), data({})]
+    const wrong = [
+      [{ text: 'sure' }],
+      [{ text: 'deny:' }],
+      [{ text: 'allow them' }],
+      [{ text: 'I deny' }],
+      data({ id: 'x', allow: true }),
+      data({}),
+    ]
     for (const parts of wrong) expect(() => answersTo(...parts), JSON.stringify(parts)).to.throw(/must be/)
   })
 
@@ -191,6 +203,7 @@ describe('the ids and answers of A2A', () => {
   const ROWS: [what: string, message: JsonObject, prompt: string, input: object, rest?: object][] = [
     ['texts', { parts: [{ text: ' one' }, { text: 'two ' }] }, 'one\n\ntwo', { text: 'one\n\ntwo' }],
     ['an object', { parts: [{ text: 'sum' }, { data: { n: 1 } }] }, 'sum\n\n{"n":1}', { n: 1 }],
+    ['an object alone', { parts: [{ data: { n: 1 } }] }, '{"n":1}', { n: 1 }],
     ['a file alone', { parts: [FILE] }, '', { text: '' }],
     [
       'empty ids',
@@ -282,6 +295,52 @@ describe('POST /a2a', () => {
       const answer = (await response.json()) as { id: number; error?: { code: number } }
       expect([response.status, answer.id, answer.error?.code], JSON.stringify(body)).to.deep.equal([200, 7, code])
     }
+  })
+
+  it('D31.9d: an answer has the id of its request where that is a text or a number, and a failure of this server is none of the protocol', async () => {
+    const { post } = await start({
+      methods: { sendMessage: async () => Promise.reject(new AppError('conflict', 'it is busy')) },
+    })
+    for (const [id, shown] of [
+      ['x', 'x'],
+      [0, 0],
+      [{}, null],
+      [true, null],
+      [undefined, null],
+    ] as const) {
+      const answer = (await (await post('/a2a', { jsonrpc: '2.0', id, method: 'GetTask' })).json()) as { id: unknown }
+      expect(answer.id, JSON.stringify(id)).to.equal(shown)
+    }
+    const message = { messageId: 'm', contextId: 's', parts: [{ text: 'hi' }] }
+    const refused = await post('/a2a', { jsonrpc: '2.0', id: 7, method: 'SendMessage', params: { message } })
+    expect(refused.status).to.equal(409)
+  })
+
+  it('D31.9c: has the newest 100 messages of the first 8 pages of its session, and none of one that has gone', async () => {
+    const run = { ...LIVE_RUN, status: 'done' as const, ended_at: LIVE_RUN.started_at, event_count: 1 }
+    let failure: Error | undefined
+    let count = 0
+    const listMessages: Broker['listMessages'] = async () => {
+      if (failure) throw failure
+      const messages = Array.from({ length: 20 }, () => messageOf('user', `${++count}`))
+      return { messages, branches: [], next_cursor: 'more' }
+    }
+    const { post } = await start({
+      methods: { getRun: async () => run, followRun: async () => framesOf(DONE), listMessages },
+    })
+    const get = (params: object = {}) =>
+      post('/a2a', { jsonrpc: '2.0', id: 7, method: 'GetTask', params: { id: taskId(REF), ...params } })
+    const historyOf = async (params?: object) => {
+      count = 0
+      const { result } = (await (await get(params)).json()) as { result: { history: { parts: object[] }[] } }
+      return result.history.map(({ parts }) => parts)
+    }
+    const newest = Array.from({ length: 100 }, (_, i) => [{ text: `${i + 61}` }])
+    for (const params of [{}, { historyLength: 150 }]) expect(await historyOf(params)).to.deep.equal(newest)
+    failure = notFound('no session')
+    expect(await historyOf()).to.deep.equal([])
+    failure = new Error('broken')
+    expect((await get()).status).to.equal(500)
   })
 
   it('D31.9c: a task that has ended is read as it ended; it is neither cancelled nor followed, and takes no answer', async () => {

@@ -1,9 +1,11 @@
 // Tests plan-tasks.ts, plan-projection.ts and list-tasks.ts: over the routes of a gateway, with the real plan services on a store.
+import { mock } from 'node:test'
 import { ListTasksResponse, StreamResponse, Task, TaskState } from '@a2a-js/sdk'
 import { expect } from 'chai'
 import { PlanProjection } from '../../../../services/gateway/dialects/a2a/plan-projection.ts'
 import type { RunPage, RunSummary } from '../../../../shared/cluster/commands/runs.ts'
 import { renderFrame } from '../../../../shared/cluster/journal/frames.ts'
+import { encodeCursor } from '../../../../shared/kernel/cursor.ts'
 import { notFound } from '../../../../shared/kernel/errors.ts'
 import type { PlanEvent } from '../../../../shared/kernel/events.ts'
 import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
@@ -75,6 +77,7 @@ describe('a plan as a task of A2A', () => {
     await executor.endStep('a', 'what a says')
     const feed = new FedStream()
     planning().streams.push(feed)
+    const read = mock.method(planning().calls, 'get')
     const response = await send('SubscribeToTask', { id: task.id })
     await executor.beginStep('b')
     await executor.endStep('b', 'what b says')
@@ -103,6 +106,9 @@ describe('a plan as a task of A2A', () => {
       TaskState.TASK_STATE_COMPLETED,
     ])
     expect(JSON.stringify(last)).to.include('"usage":{"input_tokens":0')
+    const outputs = read.mock.calls.slice(1).map(({ arguments: [, , options] }) => options?.outputsOf)
+    expect(outputs, 'the record is read for the ends alone').to.deep.equal([[], ['b'], []])
+    read.mock.restore()
   })
 
   it('is cancelled, and its task is that of the end', async () => {
@@ -253,12 +259,14 @@ describe('ListTasks', () => {
       { limit: 50, status: 'failed' },
       { limit: 50, code: 'invalid_output' },
     ])
-    expect((await list({ status: 'TASK_STATE_AUTH_REQUIRED' })).page.tasks).to.deep.equal([])
+    const none = await list({ status: 'TASK_STATE_AUTH_REQUIRED' })
+    expect(none.page).to.deep.include({ tasks: [], pageSize: 50, totalSize: 0 })
     expect(asked).to.have.length(3)
   })
 
   it('shows artifacts and messages where they are asked for, and the record of a task that has gone meanwhile', async () => {
     const seen: object[] = []
+    let failure: Error = notFound('no such run')
     const [there, gone] = [run('1', { status: 'done', ...ENDED }), run('2', { status: 'done', ...ENDED })]
     const { list } = await listing([], {
       methods: {
@@ -267,7 +275,7 @@ describe('ListTasks', () => {
           return { runs: [there, gone], next_cursor: null }
         },
         getRun: async (_tenant, id) => {
-          if (id === gone.run_id) throw notFound('no such run')
+          if (id === gone.run_id) throw failure
           return there
         },
         followRun: async () => framesOf({ type: 'text', text: 'Done.' }, DONE),
@@ -284,6 +292,44 @@ describe('ListTasks', () => {
       [{}, 0],
     ])
     expect(seen).to.deep.equal([{ limit: 200, runId: there.run_id }])
+    const shown = async (params: object) => {
+      const [task] = (await list(params)).page.tasks
+      return [task?.artifacts.length, task?.history.length]
+    }
+    expect([await shown({ includeArtifacts: true }), await shown({ historyLength: 1 })]).to.deep.equal([
+      [1, 0],
+      [0, 1],
+    ])
+    failure = new Error('broken')
+    expect((await list({ historyLength: 1 })).page.tasks).to.deep.equal([])
+  })
+
+  it('shows the tasks behind 4 MiB without their artifacts', async () => {
+    const runs = ['1', '2', '3'].map((digit) => run(digit, { status: 'done', ...ENDED }))
+    const { list } = await listing([], {
+      methods: {
+        listRuns: async () => ({ runs, next_cursor: null }),
+        getRun: async (_tenant, id) => ({ ...LIVE_RUN, run_id: id, ...ENDED }),
+        followRun: async () => framesOf({ type: 'text', text: 'x'.repeat(2.5 * 1024 * 1024) }, DONE),
+      },
+    })
+    const { page } = await list({ includeArtifacts: true })
+    expect(page.tasks.map(({ artifacts }) => artifacts.length)).to.deep.equal([1, 1, 0])
+  })
+
+  it('takes empty fields for none, lists no plans of a context, and begins with the first list for the page of one that is not there', async () => {
+    const { asked, list } = await listing([], { plans: planning().surface })
+    await list({ contextId: '', status: '', pageToken: '', includeArtifacts: false })
+    await list({ status: 'TASK_STATE_UNSPECIFIED', pageSize: 1 })
+    expect((await list({ contextId: 'support-7' })).page.nextPageToken).to.equal('')
+    const other = await list({ pageToken: encodeCursor(['unfit', 'c', 3]) })
+    expect(other.page.totalSize).to.equal(4)
+    expect(asked).to.deep.equal([
+      { limit: 50 },
+      { limit: 1 },
+      { limit: 50, session_id: 'support-7' },
+      { limit: 50, cursor: 'c' },
+    ])
   })
 
   it('selects by the time of a state, and refuses what it cannot read', async () => {
@@ -293,7 +339,15 @@ describe('ListTasks', () => {
     const { page } = await list({ statusTimestampAfter: AT })
     expect(page.tasks.map(({ id }) => id)).to.deep.equal([`task_${'4'.repeat(32)}_support-7`])
     const wrong: object[] = [
-      ...[{ contextId: 'a/b' }, { status: 'WORKING' }, { pageSize: 0 }, { pageSize: 101 }, { pageToken: 'x' }],
+      ...[
+        { contextId: 'a/b' },
+        { status: 'WORKING' },
+        { pageSize: 0 },
+        { pageSize: 101 },
+        { pageSize: '5' },
+        { pageSize: 1.5 },
+        { pageToken: 'x' },
+      ],
       ...[{ statusTimestampAfter: 'today' }, { historyLength: -1 }, { includeArtifacts: 1 }],
     ]
     for (const params of wrong) expect((await list(params)).code, JSON.stringify(params)).to.equal(-32_602)

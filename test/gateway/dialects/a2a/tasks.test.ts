@@ -167,6 +167,18 @@ describe('a message to an agent over A2A', () => {
   it('D54: a run that waits for room is a task that was submitted', async () => {
     run = { status: 'waiting', event_count: 0 }
     events = []
-    expect(stateOf((await ask('GetTask', { id: ID })).result)).to.equal('TASK_STATE_SUBMITTED')
+    const stateNow = async () => stateOf((await ask('GetTask', { id: ID })).result)
+    expect(await stateNow()).to.equal('TASK_STATE_SUBMITTED')
+    run = { event_count: 0 }
+    expect(await stateNow(), 'one that has begun').to.equal('TASK_STATE_WORKING')
+    ;[events, run] = [ASKED, { status: 'waiting' }]
+    expect(await stateNow(), 'one that waits for an answer').to.equal('TASK_STATE_INPUT_REQUIRED')
+  })
+
+  it('D31.9e: a run that has failed keeps the texts that it has written', async () => {
+    events = [...of.said('half'), of.failed]
+    run = { status: 'failed', ended_at: LIVE_RUN.started_at }
+    const { result } = await ask('GetTask', { id: ID })
+    expect([stateOf(result), result.artifacts?.length]).to.deep.equal(['TASK_STATE_FAILED', 1])
   })
 })

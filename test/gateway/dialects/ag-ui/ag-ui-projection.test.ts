@@ -138,11 +138,16 @@ describe('POST /ag-ui', () => {
   it('D31.7a: what this server cannot take is refused by its place', async () => {
     const { post } = await start({ methods: { getSession: missing, listMessages: missing } })
     const messages = [{ role: 'user', content: 'hi' }]
+    const [said, result] = [
+      { role: 'assistant', content: '' },
+      { role: 'tool', toolCallId: 'c', content: 'of a thread that is not there' },
+    ]
     const refused: [object, string][] = [
       [{ runId: 'r', messages }, '/threadId'],
       [{ threadId: 'a/b', runId: 'r', messages }, '/threadId'],
       [{ threadId: 't', runId: 'r', messages, tools: [{ name: 'no blanks' }] }, '/tools/0/name'],
       [{ threadId: 't', runId: 'r', messages: [] }, '/messages'],
+      [{ threadId: 't', runId: 'r', messages: [...messages, said, result] }, '/messages'],
       [{ threadId: 't', runId: 'r', resume: [{ interruptId: 'x' }] }, '/resume/0/interruptId'],
     ]
     for (const [body, param] of refused) {

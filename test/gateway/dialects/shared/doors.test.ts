@@ -61,6 +61,27 @@ const DOORS: [path: string, body: object][] = [
   ['/a2a', a2a([{ text: 'hi' }, { url }])],
 ]
 
+const page = { id: 's', messages: [{ id: 'm', role: 'user', parts: [part] }] }
+const opened = { threadId: 's', runId: 'r', messages: [user('hi')] }
+const said = { prompt: 'hi', id: 'm', path: [], texts: {} }
+const tools = [{ name: 'pick' }]
+
+/** A message to a session in the dialects of pages, and what the session gets. */
+const MESSAGES: [path: string, body: object, message: object][] = [
+  ['/ui/chat', page, said],
+  [
+    '/ui/chat',
+    { ...page, model: 'small', system: 'Be brief.', client_tools: tools },
+    { ...said, model: 'small', system_prompt: 'Be brief.', client_tools: tools },
+  ],
+  ['/ag-ui', opened, { ...said, client_tools: [] }],
+  [
+    '/ag-ui',
+    { ...opened, tools, messages: [{ role: 'system', content: 'Be kind.' }, user('hi')] },
+    { prompt: 'hi', id: 'm', client_tools: tools, system_prompt: 'Be kind.' },
+  ],
+]
+
 const own = (id: string): AgentEvent => ({
   ...{ type: 'tool_use', id, tool_name: 'pick', input: {}, executor: 'client', expires_at: '2026-11-21T09:35:00.000Z' },
 })
@@ -139,6 +160,14 @@ describe('a message in each dialect', () => {
       expect(files).to.deep.equal([{ file_id: FILE, name: 'a.txt', media_type: 'text/plain', bytes: 1 }])
     })
 
+  for (const [path, body, message] of MESSAGES)
+    it(`D31.2: has what its page says along, and nothing else, over ${path}: ${JSON.stringify(message)}`, async () => {
+      await (await post(path, body)).text()
+      const { background, priority, if_waiting, ...sent } = calls.at(-1) as Record<string, unknown>
+      expect(sent).to.deep.equal(message)
+      expect([background, priority, if_waiting]).to.deep.equal([true, 'interactive', 'deny'])
+    })
+
   for (const [path, body] of ANSWERS)
     it(`D46: that answers a call of the client goes on with its run, over ${path}, also when that has ended`, async () => {
       for (waits of [true, false]) {
@@ -151,21 +180,21 @@ describe('a message in each dialect', () => {
     })
 
   const agUi = async (...messages: object[]) => (await post('/ag-ui', { threadId: 's', runId: 'r', messages })).text()
-  const said = { id: 'a', role: 'assistant', content: '' }
+  const answerOfNothing = { id: 'a', role: 'assistant', content: '' }
 
   it('D39.1: to a thread that waits for calls of its client is sent, behind the results that come with it', async () => {
     await agUi(user('hi'))
     expect(calls.splice(0)).to.containSubset([{ prompt: 'hi' }])
-    await agUi(user('hi'), said, tool, user('and?'))
+    await agUi(user('hi'), answerOfNothing, tool, user('and?'))
     expect(calls.splice(0)).to.containSubset([['s', clientCallId(RUN_ID, 'c')], { prompt: 'and?' }])
   })
 
   it('D31.7a: that is none gets what the thread waits for again, or is refused where it waits for nothing', async () => {
-    expect(await agUi(user('hi'), said))
+    expect(await agUi(user('hi'), answerOfNothing))
       .to.include('"type":"RUN_STARTED"')
       .and.include('"type":"RUN_FINISHED"')
     waits = false
-    expect(await agUi(user('hi'), said)).to.include('messages must end with a text of the user')
+    expect(await agUi(user('hi'), answerOfNothing)).to.include('messages must end with a text of the user')
     expect(calls).to.deep.equal([])
   })
 

@@ -5,6 +5,7 @@ import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
 import type { Scope } from '../../../../shared/tenancy/auth/port.ts'
 import { sessionOf } from '../../session-of.ts'
 import { DONE, framesOf, LIVE_RUN, PERMISSION_ID, RUN_ID, refusalOf, useGateways } from '../../setup.ts'
+import * as of from '../recorded.ts'
 
 const text = (content: string) => ({ role: 'user', parts: [{ type: 'text', text: content }] })
 const answer = (id: string = PERMISSION_ID) => ({
@@ -100,6 +101,33 @@ describe('POST /ui/chat', () => {
     expect(replies).to.deep.equal([['chat-1', PERMISSION_ID, { allow: true, reason: 'yes', by: 'ada' }]])
   })
 
+  it('D46.3: the outputs of the tools of a page need no scope approve, and the answer ends where another request still waits', async () => {
+    const other = `perm_${'ab'.repeat(16)}`
+    const asked = [of.turn(1), of.call('a'), of.call('b'), of.asked(PERMISSION_ID, 'a'), of.asked(other, 'b')]
+    const calls: unknown[] = []
+    const gateway = (...scopes: Scope[]) =>
+      start({
+        identify: async () => ({ tenant: DEFAULT_TENANT, subject: 'ada', scopes: new Set(scopes) }),
+        methods: {
+          answerCall: async (_tenant, _scope, _id, { answer: made }) => void calls.push(made),
+          findPermission: async () => undefined,
+          getRun: async () => ({ ...LIVE_RUN, session_id: 'chat-1' }),
+          replyPermission: async (_tenant, _scope, id) => void calls.push(id),
+          followRun: async () => framesOf(...asked, of.resolved(PERMISSION_ID, 'a'), of.result('a'), DONE),
+        },
+      })
+    const send = async ({ post }: Awaited<ReturnType<typeof start>>, ...parts: object[]) =>
+      (await post('/ui/chat', { id: 'chat-1', messages: [{ id: RUN_ID, role: 'assistant', parts }] })).text()
+    await send(await gateway('run'), { type: 'tool-pick', toolCallId: 'c', state: 'output-available', output: 'red' })
+    expect(calls.splice(0)).to.deep.equal([{ output: 'red', isError: false }])
+    const approval = (id: string, state: string) => ({ type: 'dynamic-tool', state, approval: { id, approved: true } })
+    const both = [approval(PERMISSION_ID, 'approval-responded'), approval(other, 'approval-requested')]
+    expect(await send(await gateway('run', 'approve'), ...both))
+      .to.match(/"tool-output-available".*"finishReason":"tool-calls"/s)
+      .and.not.include('"finishReason":"stop"')
+    expect(calls).to.deep.equal([PERMISSION_ID])
+  })
+
   it('the stream of a chat in which no run answers is 204, and stopping it is, too', async () => {
     const { get, url } = await start({ methods: { getSession: async () => sessionOf() } })
     expect((await get('/ui/chat/chat-1/stream')).status).to.equal(204)
@@ -112,6 +140,12 @@ describe('POST /ui/chat', () => {
       },
     })
     expect(await (await active.get('/ui/chat/chat-1/stream')).text()).to.include(`"messageId":"${RUN_ID}"`)
+    const head = await fetch(`${active.url}/ui/chat/chat-1/stream`, { method: 'HEAD' })
+    expect([head.status, head.headers.get('x-run-id')]).to.deep.equal([200, RUN_ID])
+    const broken = await start({ methods: { getSession: async () => Promise.reject(new Error('broken')) } })
+    expect((await fetch(`${broken.url}/ui/chat/chat-1/stream`, { method: 'DELETE' })).status).to.equal(500)
+    const unknown = await start({ methods: { getSession: async () => Promise.reject(notFound('no session')) } })
+    expect((await fetch(`${unknown.url}/ui/chat/chat-1/stream`, { method: 'DELETE' })).status).to.equal(204)
   })
 
   it('D31.5b: a stop cancels the run that it names, and without a name the only one of the chat', async () => {

@@ -54,6 +54,20 @@ describe('the captured events of a run', () => {
     expect(large.every(({ all }) => all !== undefined)).to.equal(true)
   })
 
+  it('are not kept where what is kept beside them takes the room of the process', () => {
+    const room = newBudget(10)
+    for (const [bytes, kept] of [
+      [10, []],
+      [11, undefined],
+    ] as const) {
+      const events = new CapturedEvents(room)
+      events.reserve(bytes)
+      expect(events.all).to.deep.equal(kept)
+      events.drop()
+    }
+    expect(room.bytes).to.equal(0)
+  })
+
   it('give their room back once when they are dropped', () => {
     const { events, room } = capture()
     const others = new CapturedEvents(room)

@@ -35,6 +35,7 @@ describe('the record of a run', () => {
     })
     expect([queued_ms, first_token_ms].every(Number.isInteger)).to.equal(true)
     expect(describeRun(factsOf(1, { customer_id: 'ada' }), figures)).to.include({ customer_id: 'ada' })
+    expect(describeRun(factsOf(1), new RunFigures())).to.include({ queued_ms: undefined, first_token_ms: undefined })
   })
 
   it('D20.6: has the request that began the run, unless it came with a history of its own', () => {

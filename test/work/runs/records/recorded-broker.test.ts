@@ -129,9 +129,13 @@ describe('a broker with the records of runs', () => {
     const [known, record] = [recordOf(1, { title: 'known' }), recordOf(1, { phases })]
     const get = (given: Given) => setUp(given).getRun(TENANT, ID)
     expect(await get({ known, record })).to.deep.equal({ ...known, phases })
+    const request = { prompt: 'hi' }
+    expect(await get({ known, record: recordOf(1, { request }) })).to.deep.equal({ ...known, request })
+    const bug = new Error('a bug')
+    expect(await failureOf(get({ known, store: bug }))).to.equal(bug)
     expect(await get({ known, store: new AppError('unavailable', 'the store is away') })).to.equal(known)
     const running: RunSummary = { ...known, status: 'running', ended_at: null }
-    for (const each of [running, recordOf(1, { kind: 'flow' }), record])
+    for (const each of [running, recordOf(1, { kind: 'flow' }), recordOf(1, { kind: 'plan' }), record])
       expect(await get({ known: each, store: new Error('must not be read') })).to.equal(each)
   })
 

@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import { AppError } from '../../../../shared/kernel/errors.ts'
+import { RunFigures } from '../../../../shared/work/runs/run-figures.ts'
 import { tenantId } from '../../../support/tenant.ts'
-import { BATCH_MS, DONE, OTHER, runId, STEP_WAIT_MS, setUpRecorder, textOf, useClock } from './setup.ts'
+import { BATCH_MS, DONE, factsOf, OTHER, runId, STEP_WAIT_MS, setUpRecorder, textOf, useClock } from './setup.ts'
 
 const AWAY = new AppError('unavailable', 'the store is away')
 const RETRY_MS = 1_000
@@ -92,10 +93,13 @@ describe('the recorder of runs', () => {
 
   it('stores each run for its tenant, with its figures, its events and how long the tenant keeps it', async () => {
     const { recorder, store, begin } = setUpRecorder()
-    const { note, end } = begin(1, { tenant: OTHER })
+    const { recording, note, end } = begin(1, { tenant: OTHER })
     note(textOf('hello'))
+    expect(recording.isReplayable).to.equal(false)
     end()
     await recorder.settled()
+    expect(recording.isReplayable).to.equal(true)
+    expect(recorder.begin(factsOf(2), new RunFigures(), { prompt: 'hi' }).request).to.deep.equal({ prompt: 'hi' })
     const [{ tenant, record, events, eventBytes, keptDays } = expect.fail()] = store.records.values()
     expect({ tenant, keptDays }).to.deep.equal({ tenant: OTHER, keptDays: 30 })
     const ended = { run_id: runId(1), status: 'done', code: 'ok', event_count: 2, input_tokens: 20, title: 'prompt 1' }
@@ -109,8 +113,10 @@ describe('the recorder of runs', () => {
 
   it('D20.3: stores neither the title nor the events and phases while the tenant keeps no payloads', async () => {
     const { recorder, store, begin } = setUpRecorder({ store_payloads: false, retention_days: 1 })
-    begin(1).end()
+    const { recording, end } = begin(1)
+    end()
     await recorder.settled()
+    expect([recording.isRecorded, recording.isReplayable]).to.deep.equal([true, false])
     const [stored = expect.fail()] = store.records.values()
     expect(stored.record).not.to.have.property('title')
     expect(stored.events).to.equal(undefined)

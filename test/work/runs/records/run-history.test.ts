@@ -37,7 +37,7 @@ type Known = {
 
 describe('the list of runs with their records', () => {
   function setUp({ live = [], unrecorded = [], records = [], days = 30, limits }: Known) {
-    const asked = { records: 0, pages: 0, isAway: false, incomplete: false }
+    const asked = { records: 0, pages: 0, isAway: false, incomplete: false, known: [] as object[] }
     let byPlace: RunRecord[] = []
     const store = {
       get: async (_tenant: string, id: string) => records.find(({ run_id }) => run_id === id),
@@ -53,7 +53,9 @@ describe('the list of runs with their records', () => {
         return found.slice(0, limit)
       },
     }
-    const listKnown: ListKnown = async ({ among, status, ...where }) => {
+    const listKnown: ListKnown = async (filter) => {
+      asked.known.push(filter)
+      const { among, status, ...where } = filter
       const all = (among === 'live' ? live : unrecorded).filter((run) => status === undefined || run.status === status)
       const { page, next } = pageOf(all, (run) => ({ startedMs: Date.parse(run.started_at), id: run.run_id }), where)
       return { runs: page, next_cursor: next, ...(asked.incomplete && { incomplete: true as const }) }
@@ -96,6 +98,11 @@ describe('the list of runs with their records', () => {
       records: [recordOf(5), recordOf(6, failed)],
     })
     expect(numbersOf(await list({ status: 'failed' }))).to.deep.equal([4, 6])
+    await list()
+    expect(asked.known).to.deep.equal([
+      ...['live', 'unrecorded'].map((among) => ({ among, limit: 200, status: 'failed' })),
+      ...['live', 'unrecorded'].map((among) => ({ among, limit: 11 })),
+    ])
     expect(numbersOf(await list({ status: 'done' }))).to.deep.equal([3, 5])
     asked.isAway = true
     expect(await list({ status: 'running' })).to.deep.equal({ runs: [liveOf(1)], next_cursor: null })
