@@ -348,7 +348,7 @@ class Streams(unittest.TestCase):
             return Event(0, kind, {"text": text})
 
         rows: Sequence[tuple[Sequence[Event], Sequence[str]]] = (
-            ([say("text_delta", "on"), say("text", "one"), say("text", "two")], ["on", "e", "\n\ntwo"]),
+            ([say("text_delta", ""), say("text_delta", "on"), say("text", "one"), say("text", "two")], ["", "on", "e", "\n\ntwo"]),
             ([say("text_delta", "a"), say("text_delta", "b"), say("text", "ab")], ["a", "b", ""]),
             ([turn(1), say("text_delta", "a"), again(1), turn(1), say("text_delta", "b")], ["", "a", "", "", "\n\nb"]),
             ([turn(1), say("text_delta", "a"), again(2), say("text", "ab")], ["", "a", "", "b"]),

@@ -107,6 +107,20 @@ describe('the flows of the console, from an empty store to a finished story', fu
     await look('an answer')
   })
 
+  it('a run without haste has a deadline, and is told that a wrong one is wrong', async () => {
+    const deadline = page.getByLabel('Deadline in hours').first()
+    await deadline.fill('soon')
+    await button('Run v2').click()
+    await region('Input').getByText('deadline_hours', { exact: false }).waitFor()
+    await deadline.fill('2')
+    await button('Run v2').click()
+    await region('Answer').locator('[data-state="ok"]').waitFor()
+    const { body } = await pages.product.call('GET', '/dispatches?flow=triage&limit=1')
+    const [latest] = (body as { dispatches: { started_at: string; deadline_at?: string }[] }).dispatches
+    expect(Date.parse(latest?.deadline_at ?? '') - Date.parse(latest?.started_at ?? '')).to.be.closeTo(7_200_000, 5_000)
+    await deadline.fill('')
+  })
+
   it('a run can be cancelled, and its input kept as an example in the next draft', async () => {
     await page.getByLabel('message *').fill('\n/sleep 60000\n')
     await button('Run v2').click()

@@ -1,11 +1,12 @@
 import { expect } from 'chai'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { LineNews, RunPlaces } from '../../shared/tenancy/limits/port.ts'
+import { BATCH_ITEMS } from '../../shared/tenancy/limits/start-order.ts'
 import { tenantId } from '../support/tenant.ts'
 
 const TENANT = tenantId('t_1')
 const OTHER = tenantId('t_2')
-const CUSTOMERS = [undefined, 'c_1', 'c_2']
+const CUSTOMERS = [undefined, 'c_1', 'c_2', BATCH_ITEMS]
 
 /** The tests of the places of runs, which those in memory and those in Redis pass. */
 export function placesContract(open: () => RunPlaces): void {
@@ -118,6 +119,25 @@ export function placesContract(open: () => RunPlaces): void {
     await takeTurn('run_4', 'c_2')
     const { turnsOf } = await look({ joined: [start('run_5', 'c_2'), start('run_6')] })
     expect(Object.fromEntries(turnsOf)).to.deep.equal({ c_1: 0.5, c_2: 0.5, '': 0.5 })
+  })
+
+  it('D55.2: of a tenant with one place no start that yields takes it while it is kept free, or counts as waiting for others', async () => {
+    const takeItem = async () => {
+      const limits = { tenant: 1, customer: 1, yields: true }
+      return (await places.take(placed('run_1', BATCH_ITEMS), limits, 'batch')).place
+    }
+    await take('run_2', 1)
+    await look({ joined: [start('run_1', BATCH_ITEMS), start('run_3')] })
+    const refused = await places.take(placed('run_4'), { tenant: 1, customer: null })
+    expect([refused.place, refused.waiting]).to.deep.equal(['full', 1])
+    await places.keepFree(TENANT, 60_000)
+    expect(await takeItem()).to.equal('full')
+    await places.release(placed('run_2'))
+    expect([await takeItem(), (await look({})).isKeptFree]).to.deep.equal(['customer_full', true])
+    await places.keepFree(TENANT, 0)
+    expect([await takeItem(), (await look({})).isKeptFree]).to.deep.equal(['taken', false])
+    await places.keepFree(TENANT, 60_000)
+    expect(await takeItem(), 'one that has it keeps it').to.equal('taken')
   })
 
   it('how long runs take of late is known to all who ask', async () => {

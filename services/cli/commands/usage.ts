@@ -33,6 +33,7 @@ async function usage({ by, bucket, since, until, ...options }: UsageOptions, cli
       { title: by.toUpperCase(), value: (row) => plainLine(nameOf(row)), canShrink: true },
       { title: 'RUNS', value: ({ runs }) => String(runs), isNumber: true },
       { title: 'FAILED', value: ({ failed }) => String(failed), isNumber: true },
+      { title: 'INVALID', value: ({ invalid }) => String(invalid), isNumber: true, isMinor: true },
       { title: 'IN', value: ({ input_tokens: count }) => tokens(count), isNumber: true },
       { title: 'CACHED', value: ({ cache_read_tokens: count }) => tokens(count), isNumber: true, isMinor: true },
       { title: 'WRITTEN', value: ({ cache_write_tokens: count }) => tokens(count), isNumber: true, isMinor: true },
@@ -44,4 +45,5 @@ async function usage({ by, bucket, since, until, ...options }: UsageOptions, cli
   })
 }
 
-const nameOf = ({ key, keys = [key] }: Schema<'UsageRow'>): string => keys.map((value) => value ?? 'none').join(' ')
+const nameOf = ({ key, keys = [key], rest = [] }: Schema<'UsageRow'>): string =>
+  keys.map((value, i) => (rest[i] ? '(other)' : (value ?? '(none)'))).join(' ')

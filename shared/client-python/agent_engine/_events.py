@@ -105,7 +105,7 @@ class TextPieces:
             text = text[len(self._shown) :]
         gap = "" if self._shown or self._is_first or not text else "\n\n"
         self._shown = "" if event.event == "text" else self._shown + text
-        self._is_first = False
+        self._is_first = self._is_first and not text
         return gap + text
 
 

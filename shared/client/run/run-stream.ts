@@ -116,9 +116,11 @@ export class RunStream<T = string> implements AsyncIterable<RunEvent> {
       if (event !== 'text_delta' && !isWhole) continue
       // A recorded run has no increments, so the rest of a block comes with its whole text.
       const text = isWhole ? data.text.slice(shown.length) : data.text
-      if (text) yield shown ? text : gap + text
+      if (text) {
+        yield shown ? text : gap + text
+        gap = '\n\n'
+      }
       shown = isWhole ? '' : shown + text
-      gap = '\n\n'
     }
   }
 

@@ -71,6 +71,10 @@ const MAX_WAITING_HERE = 10_000
 /** For a start that does not wait: how long it takes at most to know whether those that wait are before it. */
 const LOOK_MS = 2_000
 
+/** For how long a place is kept free, and how much later than it was told a client may come. */
+const MOST_KEPT_SECS = 300
+const LATE_CLIENT_SECS = 5
+
 /** `placed`: as it has its place among those that are limited. */
 type Held = { run: PlacedRun; since: number; placed: PlacedRun | undefined }
 
@@ -154,7 +158,17 @@ export class RunAdmission implements Admission {
     if (start.waitSecs === undefined) {
       if (found.place === 'behind' && (await this.#beginsNow(start))) return undefined
     } else if (this.#mayWait(start.tenant, found)) return this.#lines.wait(waitOf(start))
-    throw refusalOf(allowed, found)
+    throw await this.#refuse(start, allowed, found)
+  }
+
+  /** The only place of a tenant is kept free from the next items of batches until the client may have come back (D55.2). */
+  async #refuse({ tenant, customer }: Start, limits: PlaceLimits, found: TakenPlace): Promise<AppError> {
+    const refusal = refusalOf(limits, found)
+    if (limits.tenant === 1 && customer !== BATCH_ITEMS && found.place !== 'customer_full') {
+      const secs = Math.min(refusal.retryAfterSecs ?? 0, MOST_KEPT_SECS) + LATE_CLIENT_SECS
+      await this.#deps.places.keepFree(tenant, 1_000 * secs)
+    }
+    return refusal
   }
 
   #mayWait(tenant: TenantId, { waiting }: TakenPlace): boolean {

@@ -12,6 +12,7 @@ import {
   usualMs,
   type WaitingStart,
 } from './port.ts'
+import { BATCH_ITEMS } from './start-order.ts'
 
 /** The times at which the places of runs are free again. */
 type Places = Map<string, number>
@@ -31,6 +32,8 @@ export class MemoryRunPlaces implements RunPlaces {
   readonly #now: () => number
   readonly #tenants = new Map<TenantId, Tenant>()
   readonly #runMs = createCache<TenantId, number>(MAX_TENANTS)
+  /** Until when a place is kept free. */
+  readonly #keptUntil = createCache<TenantId, number>(MAX_TENANTS)
 
   constructor(now: () => number = () => performance.now()) {
     this.#now = now
@@ -40,12 +43,13 @@ export class MemoryRunPlaces implements RunPlaces {
     const tenant = this.#tenantOf(id)
     const counted = limits.customer === null ? undefined : customer
     const answer = (place: TakenPlace['place']) => {
-      const waiting = tenant.line.size
+      const waiting = limits.tenant === 1 && !limits.yields ? pressing(tenant.line) : tenant.line.size
       this.#keep(id, tenant)
       return { place, waiting, runMs: this.#runMs.get(id) ?? 0 }
     }
     if (!hasRoom(tenant.places, runId, limits.tenant)) return answer('full')
     if (!hasRoom(placesOf(tenant, counted), runId, limits.customer)) return answer('customer_full')
+    if (limits.yields && this.#isKeptFree(id) && !tenant.places.has(runId)) return answer('customer_full')
     if (turn === undefined && tenant.line.size > 0 && !tenant.places.has(runId)) return answer('behind')
     const name = tenant.line.get(runId)?.customer ?? ''
     if (tenant.line.delete(runId)) tenant.turnsOf.set(name, (tenant.turnsOf.get(name) ?? 0) + 1 / (limits.weight ?? 1))
@@ -68,6 +72,10 @@ export class MemoryRunPlaces implements RunPlaces {
     this.#keep(id, tenant)
   }
 
+  async keepFree(tenant: TenantId, ms: number): Promise<void> {
+    this.#keptUntil.set(tenant, this.#now() + ms)
+  }
+
   async count(tenant: TenantId): Promise<number> {
     return this.#tenantOf(tenant).places.size
   }
@@ -88,7 +96,12 @@ export class MemoryRunPlaces implements RunPlaces {
     const atWorkOf = new Map(customers.map((name) => [name, placesOf(tenant, name).size]))
     this.#keep(id, tenant)
     const counted = { atWork: places.size, atWorkOf, turnsOf: new Map(turnsOf), lowerAt }
-    return { now, starts: [...line.values()], ...counted, runMs: this.#runMs.get(id) ?? 0 }
+    const known = { runMs: this.#runMs.get(id) ?? 0, isKeptFree: this.#isKeptFree(id) }
+    return { now, starts: [...line.values()], ...counted, ...known }
+  }
+
+  #isKeptFree(id: TenantId): boolean {
+    return (this.#keptUntil.get(id) ?? 0) > this.#now()
   }
 
   async isWaiting(id: TenantId, runId: string): Promise<boolean> {
@@ -119,6 +132,9 @@ function placesOf(tenant: Tenant, customer: string | undefined): Places {
   if (customer !== undefined) tenant.placesOf.set(customer, places)
   return places
 }
+
+const pressing = (line: Tenant['line']): number =>
+  [...line.values()].filter(({ customer }) => customer !== BATCH_ITEMS).length
 
 const hasRoom = (places: Places, runId: string, limit: number | null): boolean =>
   limit === null || places.has(runId) || places.size < limit

@@ -36,10 +36,16 @@ export interface SpendingStore {
 /** A run among those of its tenant, and of its customer. */
 export type PlacedRun = { tenant: TenantId; runId: string; customer?: string | undefined }
 
-/** How many runs may be at work at the same time; `null` for any number. `weight`: the share of the customer in the turns; 1 unless given. */
-export type PlaceLimits = { tenant: number | null; customer: number | null; weight?: number }
+/**
+ * How many runs may be at work at the same time; `null` for any number. `weight`: the share of the customer in the turns; 1 unless given. `yields`: its
+ * customer has no room while a place is kept free (`keepFree`).
+ */
+export type PlaceLimits = { tenant: number | null; customer: number | null; weight?: number; yields?: boolean }
 
-/** `full` are the tenant's places, or the customer's; `behind`: there is room, but others wait. `runMs`: how long the tenant's runs take of late; 0 for unknown. */
+/**
+ * `full` are the tenant's places, or the customer's; `behind`: there is room, but others wait. `waiting`: of a tenant with one place, without those that
+ * yield to this start. `runMs`: how long the tenant's runs take of late; 0 for unknown.
+ */
 export type TakenPlace = { place: 'taken' | 'full' | 'customer_full' | 'behind'; waiting: number; runMs: number }
 
 /** A start that waits for a place, at the process that has its run. `since` is a time of the clock of whoever counts the places: Redis, or this process. */
@@ -57,6 +63,8 @@ export type StartLine = {
   /** When the last start that is not interactive had its turn; 0 for none. */
   lowerAt: number
   runMs: number
+  /** No start that yields may begin. */
+  isKeptFree: boolean
 }
 
 /** What a process tells of its starts that wait: those that the places do not know, with how long they have waited, and those that wait no more. */
@@ -80,6 +88,8 @@ export interface RunPlaces {
   renew(tenant: TenantId, runs: readonly PlacedRun[]): Promise<void>
   /** `ranMs`: how long the run took that had the place. */
   release(run: PlacedRun, ranMs?: number): Promise<void>
+  /** Keeps a place of the tenant free for so long: no start that yields takes one. */
+  keepFree(tenant: TenantId, ms: number): Promise<void>
   count(tenant: TenantId): Promise<number>
   look(tenant: TenantId, news: LineNews): Promise<StartLine>
   /** Whether the start is in the line. */

@@ -5,11 +5,13 @@ import {
   type LineNews,
   LOOKED_MS,
   PLACE_MS,
+  type PlaceLimits,
   type RunPlaces,
   type StartLine,
   type TakenPlace,
   type WaitingStart,
 } from './port.ts'
+import { BATCH_ITEMS } from './start-order.ts'
 
 /** A sorted set per tenant, and per customer: the runs, by the time at which their places are free again, by Redis's clock. */
 const CLOCK = `local t = redis.call('TIME')
@@ -19,8 +21,8 @@ const CLEAN = `${CLOCK}
   redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)`
 
 /**
- * Keys: the starts that wait, what is known of them, the tenant's places, those of the customer. What is known: `run_ms`, `lower_at`, and the turns of
- * each customer, divided by its weight, as `of:<customer>`.
+ * Keys: the starts that wait, what is known of them, the tenant's places, those of the customer. What is known: `run_ms`, `lower_at`, until when a place is
+ * kept free (`kept_until`), and the turns of each customer, divided by its weight, as `of:<customer>`.
  */
 const TAKE: Script = {
   name: 'aeTakeRunPlace',
@@ -33,7 +35,15 @@ const TAKE: Script = {
     local limit, isNew = tonumber(ARGV[i + 1]), not redis.call('ZSCORE', KEYS[i], run)
     if limit >= 0 and isNew and redis.call('ZCARD', KEYS[i]) >= limit then full = full or (i == 3 and 'full' or 'customer_full') end
   end
-  local runMs = redis.call('HGET', KEYS[2], 'run_ms') or '0'
+  local runMs, yields = redis.call('HGET', KEYS[2], 'run_ms') or '0', ARGV[7] == '1'
+  if yields and not full and tonumber(redis.call('HGET', KEYS[2], 'kept_until') or '0') > now and not redis.call('ZSCORE', KEYS[3], run) then
+    full = 'customer_full'
+  end
+  if full and not yields and ARGV[4] == '1' then
+    for _, text in ipairs(redis.call('HVALS', KEYS[1])) do
+      if cjson.decode(text).customer == ARGV[8] then waiting = waiting - 1 end
+    end
+  end
   if full then return {full, waiting, runMs} end
   if turn == '' and waiting > 0 and not redis.call('ZSCORE', KEYS[3], run) then return {'behind', waiting, runMs} end
   local start = waiting > 0 and redis.call('HGET', KEYS[1], run)
@@ -67,6 +77,14 @@ const RELEASE: Script = {
   local usual = before > 0 and 0.8 * before + 0.2 * ARGV[2] or tonumber(ARGV[2])
   redis.call('HSET', KEYS[1], 'run_ms', math.floor(usual + 0.5))
   redis.call('PEXPIRE', KEYS[1], ARGV[3])`,
+}
+
+const KEEP_FREE: Script = {
+  name: 'aeKeepPlaceFree',
+  keys: 1,
+  lua: `${CLOCK}
+  redis.call('HSET', KEYS[1], 'kept_until', now + ARGV[1])
+  redis.call('PEXPIRE', KEYS[1], ARGV[2])`,
 }
 
 const COUNT: Script = { name: 'aeCountPlaces', keys: 1, lua: `${CLEAN} return redis.call('ZCARD', KEYS[1])` }
@@ -130,7 +148,8 @@ const LOOK: Script = {
     ofCustomers[#ofCustomers + 1] = name
     ofCustomers[#ofCustomers + 1] = tostring(count)
   end
-  return {now, texts, counts, ofCustomers, known.lower_at or '0', known.run_ms or '0'}`,
+  local isKept = tonumber(known.kept_until or '0') > now and 1 or 0
+  return {now, texts, counts, ofCustomers, known.lower_at or '0', known.run_ms or '0', isKept}`,
 }
 
 /** How long it is known how long a tenant's runs take. */
@@ -152,8 +171,7 @@ export function createRedisRunPlaces({ run, prefix }: Link, lookedMs = LOOKED_MS
     async take(placed, limits, turn) {
       const { tenant, customer } = placed
       const keys = [besides(tenant, 'starts'), ...keysOf({ tenant, ...(limits.customer !== null && { customer }) })]
-      const most = [limits.tenant ?? -1, limits.customer ?? -1]
-      const args = [placed.runId, PLACE_MS, turn ?? '', ...most, 1 / (limits.weight ?? 1)]
+      const args = [placed.runId, PLACE_MS, turn ?? '', ...limitArgs(limits)]
       const [place, waiting, runMs] = (await run(TAKE, keys, args)) as [TakenPlace['place'], number, string]
       return { place, waiting, runMs: Number(runMs) }
     },
@@ -169,6 +187,7 @@ export function createRedisRunPlaces({ run, prefix }: Link, lookedMs = LOOKED_MS
     async release(placed, ranMs) {
       await run(RELEASE, keysOf(placed), [placed.runId, ranMs === undefined ? '' : Math.round(ranMs), KEPT_MS])
     },
+    keepFree: async (tenant, ms) => void (await run(KEEP_FREE, [besides(tenant, 'facts')], [ms, KEPT_MS])),
     count: async (tenant) => Number(await run(COUNT, [placesOf(tenant)], [])),
     isWaiting: async (tenant, runId) => (await run(IS_WAITING, [besides(tenant, 'starts')], [runId])) === 1,
     async look(tenant, news) {
@@ -180,6 +199,11 @@ export function createRedisRunPlaces({ run, prefix }: Link, lookedMs = LOOKED_MS
   }
 }
 
+const limitArgs = ({ tenant, customer, weight = 1, yields }: PlaceLimits) => [
+  ...[tenant ?? -1, customer ?? -1, 1 / weight, yields ? 1 : ''],
+  BATCH_ITEMS,
+]
+
 type Looked = [
   now: number,
   starts: string[],
@@ -187,11 +211,12 @@ type Looked = [
   turns: (string | number)[],
   lowerAt: string,
   runMs: string,
+  isKept: 0 | 1,
 ]
 
 function lineOf(
   { customers }: Pick<LineNews, 'customers'>,
-  [now, starts, counts, turns, lowerAt, runMs]: Looked,
+  [now, starts, counts, turns, lowerAt, runMs, isKept]: Looked,
 ): StartLine {
   const names = turns.filter((_, at) => at % 2 === 0)
   return {
@@ -202,5 +227,6 @@ function lineOf(
     turnsOf: new Map(names.map((name, at) => [String(name).slice('of:'.length), Number(turns[2 * at + 1])])),
     lowerAt: Number(lowerAt),
     runMs: Number(runMs),
+    isKeptFree: isKept === 1,
   }
 }

@@ -7,12 +7,13 @@ import type { PlaceLimits, StartLine, WaitingStart } from './port.ts'
 export function placeLimits(limits: TenantLimits, customer: string | undefined): PlaceLimits {
   const tenant = limits.concurrent_runs
   if (customer === undefined) return { tenant, customer: null }
-  if (customer === BATCH_ITEMS) return { tenant, customer: tenant && Math.max(1, tenant - 1) }
+  if (customer === BATCH_ITEMS)
+    return tenant === 1 ? { tenant, customer: 1, yields: true } : { tenant, customer: tenant && tenant - 1 }
   const own = limitsOfCustomer(limits, customer)
   return { tenant, customer: own?.concurrent_runs ?? null, weight: weightOfCustomer(limits, customer) }
 }
 
-/** Whose items of batches are counted as those of one customer, which leaves the others a place (D55.2). The id of a customer has no control character. */
+/** Whose items of batches are counted as those of one customer, which leaves the others a place, or yields the only one (D55.2). The id of a customer has no control character. */
 export const BATCH_ITEMS = '\nbatch'
 
 type Queued = QueuedCall & { start: WaitingStart }
@@ -54,10 +55,10 @@ export function standings(order: readonly WaitingStart[], line: StartLine, limit
   let waiting = 0
   return order.map((start) => {
     const { customer } = start
-    const { tenant, customer: ofCustomer } = placeLimits(limits, customer)
+    const { tenant, customer: ofCustomer, yields = false } = placeLimits(limits, customer)
     const own = freeOf.get(customer) ?? new Free(line.atWorkOf.get(customer ?? '') ?? 0)
     freeOf.set(customer, own)
-    const mayBegin = free.has(tenant) && own.has(ofCustomer)
+    const mayBegin = free.has(tenant) && own.has(ofCustomer) && !(yields && line.isKeptFree)
     if (mayBegin) {
       free.taken++
       own.taken++

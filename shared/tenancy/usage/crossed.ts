@@ -1,11 +1,11 @@
 import { parseJson } from '../../kernel/json.ts'
 import { CROSSED, type Crossed, type UsageRows, type UsageSums } from './port.ts'
-import { addRow, copyOf, OTHER, type OwnRows, type OwnSums, SUMMED } from './sums.ts'
+import { addRow, copyOf, type OwnRows, type OwnSums, REST, SUMMED } from './sums.ts'
 
 /** The key of the runs with these values of `CROSSED`, and of runs with two of them. */
 export const crossedKey = (values: readonly string[]): string => JSON.stringify(values)
 
-/** `undefined` for `OTHER`, in which the combinations that came too late are. */
+/** `undefined` for `REST`, in which the combinations that came too late are. */
 export function valuesOf(key: string): readonly string[] | undefined {
   const values = parseJson(key)
   return Array.isArray(values) ? values : undefined
@@ -15,7 +15,7 @@ type Pair = { by: Crossed; and: Crossed }
 
 /**
  * Divides the rows of the dimension `by` by another one, with the combinations of the same hour or day. What these do not have of a value, as
- * in times before they were kept, is under `OTHER` of the second, so that the sums are those of one dimension (D21e).
+ * in times before they were kept, is under `REST` of the second, so that the sums are those of one dimension (D21e).
  */
 export function divide(rows: UsageRows, combinations: UsageRows, { by, and }: Pair): UsageRows {
   const [first, second] = [CROSSED.indexOf(by), CROSSED.indexOf(and)]
@@ -24,13 +24,13 @@ export function divide(rows: UsageRows, combinations: UsageRows, { by, and }: Pa
   for (const [key, sums] of combinations) {
     const values = valuesOf(key)
     if (!values) continue
-    const value = values[first] ?? OTHER
-    const known = left.has(value) ? value : OTHER
-    addRow(divided, [crossedKey([known, values[second] ?? OTHER]), sums], Number.POSITIVE_INFINITY)
+    const value = values[first] ?? REST
+    const known = left.has(value) ? value : REST
+    addRow(divided, [crossedKey([known, values[second] ?? REST]), sums], Number.POSITIVE_INFINITY)
     takeFrom(left.get(known), sums)
   }
   for (const [key, sums] of left)
-    if (sums.runs > 0) addRow(divided, [crossedKey([key, OTHER]), sums], Number.POSITIVE_INFINITY)
+    if (sums.runs > 0) addRow(divided, [crossedKey([key, REST]), sums], Number.POSITIVE_INFINITY)
   return divided
 }
 

@@ -16,7 +16,7 @@ import {
   type UsageStore,
   type UsageSums,
 } from './port.ts'
-import { addInto, type OwnRows } from './sums.ts'
+import { addInto, OTHER, type OwnRows, REST } from './sums.ts'
 
 /** `from` and `to` are times in ISO 8601. */
 export type UsageQuery = {
@@ -150,11 +150,14 @@ function sorted({ start, rows }: Place, last: Position | undefined): Row[] {
 }
 
 function shown({ start, key, sums: { durations, ...sums } }: Row, isPair: boolean): UsageRow {
-  const keys = (isPair ? (valuesOf(key) ?? []) : [key]).map((value) => (value === NO_KEY ? null : value))
+  const values = isPair ? (valuesOf(key) ?? []) : [key]
+  const rest = values.map((value) => value === REST)
+  const keys = values.map((value, i) => (value === NO_KEY ? null : rest[i] ? OTHER : value))
   return {
     bucket: start,
     key: keys[0] ?? null,
     ...(isPair && { keys }),
+    ...(rest.includes(true) && { rest }),
     ...sums,
     p50_ms: quantile(durations, 0.5) ?? 0,
     p95_ms: quantile(durations, 0.95) ?? 0,

@@ -1,8 +1,10 @@
 import { durationClass } from './durations.ts'
 import type { RunUsage, UsageRows, UsageSums } from './port.ts'
 
-/** The key of the values that were not among the first ones of their hour or day. */
+/** How the values that were not among the first ones of their hour or day are called, for clients and in the store. */
 export const OTHER = 'other'
+/** Their key: a value may be called `other` as well. */
+export const REST = `${OTHER}\u0001`
 
 /** When the day of a time begins; both are in ISO 8601, in UTC. */
 export const dayOf = (time: string): string => `${time.slice(0, 10)}T00:00:00.000Z`
@@ -24,7 +26,7 @@ export type OwnSums = Omit<UsageSums, 'durations'> & { durations: Map<number, nu
 /** Rows that one place adds to. */
 export type OwnRows = Map<string, OwnSums>
 
-/** Adds to rows, and returns them all. A key that is new counts as `OTHER` where there are `maxKeys` others already. */
+/** Adds to rows, and returns them all. A key that is new counts as `REST` where there are `maxKeys` others already. */
 export function addRows(rows: UsageRows, added: UsageRows, maxKeys: number): UsageRows {
   const all = new Map([...rows].map(([key, sums]) => [key, copyOf(sums)]))
   addInto(all, added, maxKeys)
@@ -38,7 +40,7 @@ export function addInto(all: OwnRows, added: UsageRows, maxKeys: number): void {
 
 /** The same with a single row. */
 export function addRow(all: OwnRows, [value, sums]: readonly [string, UsageSums], maxKeys: number): void {
-  const key = all.has(value) || all.size < maxKeys ? value : OTHER
+  const key = all.has(value) || all.size < maxKeys ? value : REST
   const known = all.get(key)
   if (known) addSums(known, sums)
   else all.set(key, copyOf(sums))

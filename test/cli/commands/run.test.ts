@@ -161,6 +161,16 @@ describe('ae run, in a pipe', () => {
     expect({ code: await followed.exited, out: await followed.out }).to.deep.equal({ code: 130, out: 'a\n' })
   })
 
+  it('--deadline is that of a background run; without one it is 2', async () => {
+    const refused = await at.ae.run(['run', '--deadline', '1.5', '/say a'])
+    expect(refused.code).to.equal(2)
+    expect(refused.err).to.include('background')
+    const id = (await at.ae.run(['run', '--background', '--deadline', '1.5', '/say a'])).out.trim()
+    const { started_at, deadline_at = '' } = await runOf(id)
+    expect(Date.parse(deadline_at) - Date.parse(started_at)).to.be.closeTo(5_400_000, 60_000)
+    expect((await at.ae.run(['attach', id])).out).to.equal('a\n')
+  })
+
   it('what it does not understand is 2, and what is not there 4', async () => {
     expect((await at.ae.run(['run', '--unknown'])).code).to.equal(2)
     expect((await at.ae.run(['unknown'])).code).to.equal(2)
@@ -188,8 +198,9 @@ describe('ae run, in a pipe', () => {
     return (body as { permissions: { id: string }[] }).permissions[0]
   }
 
-  async function eventCountOf(id: string) {
+  const eventCountOf = async (id: string) => (await runOf(id)).event_count
+  async function runOf(id: string) {
     const { body } = await at.server.call('GET', `/runs/${id}`)
-    return (body as { event_count: number }).event_count
+    return body as { event_count: number; started_at: string; deadline_at?: string }
   }
 })

@@ -6,6 +6,7 @@ import { expect } from 'chai'
 import { useAe } from '../../support/ae.ts'
 import { answerDirectives } from '../../support/model-server/directives.ts'
 import { startStandalone } from '../../support/product.ts'
+import { until } from '../../support/until.ts'
 
 const flow = (prompt: string) => `name: invoice-total
 model: demo
@@ -138,6 +139,21 @@ describe('ae flows, plans, schedules, dispatches, usage, config and api', functi
     const [row] = (await run('flows', 'batches', '--flow', 'invoice-total')).out.split('\n').slice(1)
     expect(row).to.match(new RegExp(`^${id} +invoice-total +done +2 of 2, 1 not ok `))
     expect((await run('cancel', id)).err).to.include('there is nothing to cancel')
+  })
+
+  it('a flow with --deadline is nobody’s to wait for: its id is printed, or what was started as JSON', async () => {
+    const start = ['flows', 'run', 'invoice-total', '-i', 'main', '-d', '{"text":"two"}', '--deadline', '0.5']
+    const ids = [(await run(...start)).out.trim(), JSON.parse((await run(...start, '--json')).out).run_id as string]
+    for (const id of ids) {
+      const path = `/dispatches/${id.replace(/^run_/, 'trace_')}`
+      const ended = async () => {
+        const { body } = await at.server.call('GET', path)
+        return (body as { status: string }).status === 'ok' && (body as Record<'started_at' | 'deadline_at', string>)
+      }
+      const { started_at, deadline_at } = await until(ended, { what: 'the flow to end' })
+      expect(Date.parse(deadline_at) - Date.parse(started_at)).to.be.closeTo(1_800_000, 60_000)
+    }
+    expect((await run(...start, '--wait', '1')).code).to.equal(2)
   })
 
   it('a flow runs, is evaluated, rolled back and printed as push takes it; its history is listed and replayed', async () => {

@@ -28,7 +28,7 @@ describe('services/cli/follow/run-screen', () => {
   }
 
   it('the answer is on stdout, each text a paragraph, and ends its line; stderr has the model and what was used', () => {
-    const { screen, written } = show([TURN, ...said('one ', 'two'), ...said('three'), DONE])
+    const { screen, written } = show([TURN, ...said('', 'one ', 'two'), ...said('', 'three'), DONE])
     screen.end()
     expect(written.out).to.equal('one two\n\nthree\n')
     expect(written.err).to.match(/^● m1 +run_0000….?beef\n✓ /)

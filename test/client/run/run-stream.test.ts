@@ -86,7 +86,8 @@ describe('a run at the client', () => {
   })
 
   it('shows its text as it comes, the rest of a block with its whole text, and a blank line between blocks', async () => {
-    const { run } = runOn(streams(delta(1, 'on'), text(2, 'one'), text(3, 'two'), delta(4, 'x'), text(5, 'x'), done(6)))
+    const events = [delta(1, ''), delta(2, 'on'), text(3, 'one'), text(4, 'two'), delta(5, 'x'), text(6, 'x'), done(7)]
+    const { run } = runOn(streams(...events))
     const pieces: string[] = []
     for await (const piece of run.textStream()) pieces.push(piece)
     expect(pieces).to.deep.equal(['on', 'e', '\n\ntwo', '\n\nx'])

@@ -8,6 +8,7 @@ import type { BudgetRefusal } from '../../../shared/tenancy/limits/budgets.ts'
 import { MemoryRunPlaces } from '../../../shared/tenancy/limits/memory-places.ts'
 import { type RunPlaces } from '../../../shared/tenancy/limits/port.ts'
 import type { StartWait } from '../../../shared/tenancy/limits/start-lines.ts'
+import { BATCH_ITEMS } from '../../../shared/tenancy/limits/start-order.ts'
 import { type Limits, NO_LIMITS } from '../../../shared/tenancy/tenant-config/config.ts'
 import { tenantId } from '../../support/tenant.ts'
 import { until } from '../../support/until.ts'
@@ -20,6 +21,7 @@ describe('the admission of runs', () => {
   let refusal: BudgetRefusal | undefined
   let arePlacesAway: boolean
   let renewed: string[][]
+  let looks: number
   let lines: string[]
   let metrics: MetricsRegistry
   let places: RunPlaces
@@ -30,6 +32,7 @@ describe('the admission of runs', () => {
     refusal = undefined
     arePlacesAway = false
     renewed = []
+    looks = 0
     lines = []
     metrics = new MetricsRegistry()
     const memory = new MemoryRunPlaces(() => 0)
@@ -39,8 +42,12 @@ describe('the admission of runs', () => {
     }
     places = {
       take: (...args) => memory.take(...args),
-      look: (...args) => memory.look(...args),
       isWaiting: (...args) => memory.isWaiting(...args),
+      keepFree: (...args) => memory.keepFree(...args),
+      look(...args) {
+        looks++
+        return memory.look(...args)
+      },
       count: (tenant) => memory.count(tenant),
       renew(tenant, runs) {
         renewed.push(runs.map(({ runId }) => runId))
@@ -206,6 +213,21 @@ describe('the admission of runs', () => {
     endOther?.()
     expect(await batch.turn).to.equal('placed')
     expect(await places.count(TENANT)).to.equal(2)
+  })
+
+  it('D55.2: a start that is refused while an item of a batch has the only place finds it free when it comes back', async () => {
+    limits = { ...NO_LIMITS, concurrent_runs: 1 }
+    const item = (runId: string) => ({ ...run(runId), customer: BATCH_ITEMS, priority: 'batch' as const, waitSecs: 60 })
+    expect(await admission.admit(item('item'))).to.equal(undefined)
+    const next = await waitOf(item('next'))
+    expect(await errorOf('start')).to.include({ kind: 'rate_limit', retryAfterSecs: 5 })
+    admission.release(item('item'))
+    const before = looks
+    await until(() => looks > before + 1, { what: 'the line to be looked at with a free place' })
+    expect([await places.count(TENANT), await errorOf('again'), await places.count(TENANT)]).to.deep.equal([
+      ...[0, undefined, 1],
+    ])
+    next.leave()
   })
 
   it('a start that has waited for as long as it may, or that leaves, takes no place, and the next one has it', async () => {

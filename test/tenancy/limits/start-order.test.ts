@@ -4,7 +4,13 @@ import { PRIORITIES, type Priority } from '../../../shared/agent/providers/port.
 import { DEFAULT_TENANT as TENANT } from '../../../shared/kernel/tenant.ts'
 import { MemoryRunPlaces } from '../../../shared/tenancy/limits/memory-places.ts'
 import type { StartLine, WaitingStart } from '../../../shared/tenancy/limits/port.ts'
-import { placeLimits, retryAfterSecs, standings, startsInOrder } from '../../../shared/tenancy/limits/start-order.ts'
+import {
+  BATCH_ITEMS,
+  placeLimits,
+  retryAfterSecs,
+  standings,
+  startsInOrder,
+} from '../../../shared/tenancy/limits/start-order.ts'
 import { NO_LIMITS } from '../../../shared/tenancy/tenant-config/config.ts'
 
 const CUSTOMERS = ['x', 'y', 'z']
@@ -27,7 +33,7 @@ const waiting = (text: string, since: number): WaitingStart => {
 /** Starts that began to wait one after the other, each a millisecond behind the one before. */
 const lineOf = (texts: readonly string[], facts: Partial<StartLine> = {}): StartLine => ({
   ...{ now: 1_000, starts: texts.map((text, at) => waiting(text, at)), atWork: 0, lowerAt: 0, runMs: 0 },
-  ...{ atWorkOf: new Map(), turnsOf: new Map(), ...facts },
+  ...{ atWorkOf: new Map(), turnsOf: new Map(), isKeptFree: false, ...facts },
 })
 const orderOf = (line: StartLine) => startsInOrder(TENANT, line).map(({ runId }) => runId)
 
@@ -52,6 +58,16 @@ describe('the order of starts that wait', () => {
       '6',
       '4',
     ])
+  })
+
+  it('D55.2: an item whose turn it is gets no only place that is kept free, and holds up no other start', () => {
+    const limits = { ...NO_LIMITS, concurrent_runs: 1 }
+    const begins = (isKeptFree: boolean) => {
+      const line = lineOf([`item batch ${BATCH_ITEMS}`, 'start interactive'], { now: 9_000, isKeptFree })
+      const all = standings(startsInOrder(TENANT, line), line, limits)
+      return all.flatMap(({ start, mayBegin }) => (mayBegin ? [start.runId] : []))
+    }
+    expect([begins(false), begins(true)]).to.deep.equal([['item'], ['start']])
   })
 
   it('lets one that is not interactive go first when none had its turn for 5 s', () => {

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { crossedKey, divide, valuesOf } from '../../../shared/tenancy/usage/crossed.ts'
 import type { UsageRows, UsageSums } from '../../../shared/tenancy/usage/port.ts'
+import { REST } from '../../../shared/tenancy/usage/sums.ts'
 
 const sums = (runs: number): UsageSums => ({
   ...{ runs, failed: 0, invalid: 0, input_tokens: 10 * runs, cache_read_tokens: 0, cache_write_tokens: 0 },
@@ -39,23 +40,23 @@ describe('the usage by two dimensions', () => {
     ])
   })
 
-  it('D21e: has under `other` what no combination has, so that nothing is lost', () => {
+  it('D21e: has as the rest what no combination has, so that nothing is lost', () => {
     const late: UsageRows = new Map([
       combination('m run f c-1 s', 1),
       combination('late run f c-3 s', 1),
-      ['other', sums(9)],
+      [REST, sums(9)],
     ])
-    const rows = divide(new Map([...models, ['other', sums(1)]]), late, { by: 'model', and: 'customer' })
+    const rows = divide(new Map([...models, [REST, sums(1)]]), late, { by: 'model', and: 'customer' })
     expect(runsBy(rows)).to.deep.equal([
       ['m', 'c-1', 1],
-      ['other', 'c-3', 1],
-      ['m', 'other', 4],
-      ['n', 'other', 2],
+      [REST, 'c-3', 1],
+      ['m', REST, 4],
+      ['n', REST, 2],
     ])
-    expect(rows.get(crossedKey(['m', 'other']))).to.deep.equal(sums(4))
+    expect(rows.get(crossedKey(['m', REST]))).to.deep.equal(sums(4))
     expect(runsBy(divide(models, new Map(), { by: 'model', and: 'flow' }))).to.deep.equal([
-      ['m', 'other', 5],
-      ['n', 'other', 2],
+      ['m', REST, 5],
+      ['n', REST, 2],
     ])
     expect(models.get('m'), 'what it was given stays').to.deep.equal(sums(5))
   })

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
 import type { UsageRange, UsageRows, UsageSums } from '../../../shared/tenancy/usage/port.ts'
 import { type UsageQuery, UsageReport } from '../../../shared/tenancy/usage/report.ts'
+import { REST } from '../../../shared/tenancy/usage/sums.ts'
 import { failureOf } from '../../support/failure-of.ts'
 
 const NOW = new Date('2026-11-22T10:30:00.000Z')
@@ -69,6 +70,26 @@ describe('the report of usage', () => {
     expect(next_cursor).to.equal(null)
     expect(rows[0]).to.include({ p50_ms: 0, p95_ms: 0 })
     expect(rows[2]?.p50_ms).to.be.within(2 ** (39 / 4), 2 ** (40 / 4))
+  })
+
+  it('D21c: has a row for a value that is called as the rest, beside that of the rest', async () => {
+    const rows = new Map([
+      ['other', sums(2)],
+      [REST, sums(5)],
+    ])
+    const { page } = setUp({ [hour(9)]: rows })
+    const first = await page({ by: 'flow', limit: 1 })
+    const next = await page({ by: 'flow', cursor: first.next_cursor ?? '' })
+    const shown = [...first.rows, ...next.rows].map(({ key, rest, runs }) => [key, rest, runs])
+    expect(shown).to.deep.equal([
+      ['other', undefined, 2],
+      ['other', [true], 5],
+    ])
+    const pairs = (await page({ by: 'flow', and: 'model' })).rows.map(({ keys, rest, runs }) => [keys, rest, runs])
+    expect(pairs).to.deep.equal([
+      [['other', 'other'], [false, true], 2],
+      [['other', 'other'], [true, true], 5],
+    ])
   })
 
   it('D22.3: adds up this hour and the 23 before for each flow, in one reading, and has nothing of others', async () => {

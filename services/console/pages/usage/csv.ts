@@ -1,13 +1,15 @@
-import { FIELDS, type Row, valuesOf } from './sums.ts'
+import { FIELDS, labelOf, type Row, valuesOf } from './sums.ts'
 
 const NUMBERS = [...FIELDS, 'p50_ms', 'p95_ms'] as const
 
 /** The rows for a spreadsheet, with a column for each dimension of `by`. */
 export function csvOf(by: string, rows: readonly Row[]): string {
   const head = ['bucket', ...by.split(','), ...NUMBERS]
-  const lines = rows.map((row) => [row.bucket, ...valuesOf(row), ...NUMBERS.map((field) => row[field])])
+  const lines = rows.map((row) => [row.bucket, ...valuesOf(row).map(textOf), ...NUMBERS.map((field) => row[field])])
   return [head, ...lines].map((line) => line.map(cell).join(',')).join('\r\n')
 }
+
+const textOf = (value: ReturnType<typeof valuesOf>[number]) => (value === null ? value : labelOf(value))
 
 /** A text that begins like a formula would be one to a spreadsheet, also with signs of full width, as they are read in East Asia. */
 function cell(value: string | number | null): string {

@@ -19,12 +19,12 @@ type Part = {
   span: { from: number; to?: number }
 }
 
-/** The filters that leave the runs of a part of the chart or the table. None finds runs without a value, or those counted as `other`. */
+/** The filters that leave the runs of a part of the chart or the table. None finds runs without a value, or those of the rest. */
 export function runsOf({ by, values, measure, value, span: { from, to } }: Part): Record<string, string> | undefined {
   const names = by.split(',').map((name) => FILTERS[name] ?? name)
   const filters: [string, string][] = []
   for (const [i, each] of values.entries()) {
-    if (each === null || each === 'other') return undefined
+    if (typeof each !== 'string') return undefined
     filters.push([names[i] ?? '', each])
   }
   return {

@@ -4,16 +4,21 @@ import { duration, money, percent, short } from '../../base/format.ts'
 export type Row = Schema<'UsageRow'>
 
 export const FIELDS = [
-  ...(['runs', 'failed', 'input_tokens', 'cache_read_tokens'] as const),
+  ...(['runs', 'failed', 'invalid', 'input_tokens', 'cache_read_tokens'] as const),
   ...(['cache_write_tokens', 'output_tokens', 'cost_usd'] as const),
 ] as const
 
 /** `durations`: how many runs are in each class, by its upper edge in milliseconds. */
 export type Amounts = Record<(typeof FIELDS)[number], number> & { durations: ReadonlyMap<number, number> }
 
+/** A value of `by`: `null` of runs that have none, `undefined` of the rest that is not divided. */
+type Value = string | null | undefined
+
 export type Sum = Amounts & {
+  /** No two values have the same one. */
   key: string
-  values: Row['keys'] & {}
+  name: string
+  values: readonly Value[]
   /** The part of all, by a measure that can be divided. */
   share: number | undefined
 }
@@ -89,15 +94,14 @@ export function p95Of(durations: Amounts['durations']): number | undefined {
   return undefined
 }
 
-const NONE = '(none)'
-
-/** The values of `by` in a row. */
-export const valuesOf = ({ key, keys = [key] }: Row): Sum['values'] => keys
+/** The values of `by` in a row. A gateway of an older version does not say which are the rest. */
+export const valuesOf = ({ key, keys = [key], rest = [] }: Row): Sum['values'] =>
+  keys.map((value, i) => (rest[i] ? undefined : value))
 
 export const keyOf = (row: Row): string =>
-  valuesOf(row)
-    .map((value) => value ?? NONE)
-    .join(' · ')
+  JSON.stringify(valuesOf(row).map((value) => (value === undefined ? 0 : value)))
+
+export const labelOf = (value: Value): string => (value === undefined ? '(other)' : (value ?? '(none)'))
 
 /** The rows of each key added up, the largest first. `total`: of all runs, also of those without a row. */
 export function sumsOf(rows: readonly Row[], name: Measure, total = addUp(rows)): readonly Sum[] {
@@ -107,7 +111,9 @@ export function sumsOf(rows: readonly Row[], name: Measure, total = addUp(rows))
     .map(([key, own]) => {
       const amounts = addUp(own)
       const share = all === 0 ? 0 : (of(amounts) ?? 0) / all
-      return { key, values: own[0] ? valuesOf(own[0]) : [], ...amounts, share: isSum ? share : undefined }
+      const values = own[0] ? valuesOf(own[0]) : []
+      const name = values.map(labelOf).join(' · ')
+      return { key, name, values, ...amounts, share: isSum ? share : undefined }
     })
     .toSorted((one, other) => (of(other) ?? 0) - (of(one) ?? 0))
 }

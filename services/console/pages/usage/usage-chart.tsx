@@ -57,7 +57,7 @@ export function UsageChart({ by, usage, sums, name, bucket, span }: ChartProps) 
         </ol>
       </div>
       <Legend
-        names={[...parts.map(({ key }) => key), ...(hasRest(bars, parts.length) && isSum ? ['the others'] : [])]}
+        names={[...parts.map((part) => part.name), ...(hasRest(bars, parts.length) && isSum ? ['the others'] : [])]}
         colours={parts.length}
         budget={budget === undefined ? undefined : show(budget)}
       />
@@ -72,7 +72,7 @@ type LegendProps = { names: readonly string[]; colours: number; budget: string |
 const Legend = ({ names, colours, budget }: LegendProps) => (
   <figcaption class="row small legend">
     {names.map((name, i) => (
-      <span key={name} style={{ '--key': colourOf(i, colours) }}>
+      <span key={i} style={{ '--key': colourOf(i, colours) }}>
         {name}
       </span>
     ))}
@@ -119,7 +119,7 @@ function BarColumn({ by, bar, top, bucket, name, parts, isNamed }: ColumnProps) 
               href={linkOf(parts[i]?.values ?? [], value)}
               tabIndex={-1}
               aria-hidden="true"
-              title={`${day}, ${parts[i]?.key ?? 'all'}: ${shown(name, value)}`}
+              title={`${day}, ${parts[i]?.name ?? 'all'}: ${shown(name, value)}`}
               style={{ height: percent(value, top), background: colourOf(i, parts.length) }}
             />
           ),

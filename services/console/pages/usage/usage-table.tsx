@@ -65,5 +65,5 @@ const cellsOf = (sum: Sum): readonly (readonly [text: string, unit?: string])[] 
 function Name({ by, sum, measure, from }: Omit<TableProps, 'sums'> & { sum: Sum }) {
   const value = MEASURES[measure].of(sum)
   const runs = runsOf({ by, values: sum.values, measure, value, span: { from } })
-  return runs ? <a href={hrefOf('/activity', runs)}>{sum.key}</a> : <span>{sum.key}</span>
+  return runs ? <a href={hrefOf('/activity', runs)}>{sum.name}</a> : <span>{sum.name}</span>
 }

@@ -4,7 +4,7 @@ import { SYSTEM_TENANT, type TenantId } from '../../../kernel/tenant.ts'
 import { DAY_MS } from '../../../kernel/time.ts'
 import type { Collection, CollectionSpec, Store } from '../../../platform/store/port.ts'
 import type { Bucket, UsageAddition, UsageRows, UsageStore, UsageSums } from '../port.ts'
-import { addRows } from '../sums.ts'
+import { addRows, OTHER, REST } from '../sums.ts'
 
 /** A document for each hour and each day of a dimension, with the rows of all its values. */
 export const USAGE: CollectionSpec = {
@@ -93,7 +93,10 @@ async function tryAdd(usage: Collection, tenant: TenantId, addition: UsageAdditi
 const readDoc = (doc: JsonObject) => ({ rows: rowsOf(doc as UsageDoc), writers: (doc as UsageDoc).writers })
 
 const rowsOf = ({ rows }: UsageDoc): UsageRows =>
-  new Map(rows.map(({ key, durations, ...sums }) => [key, { ...NEWER, ...sums, durations: new Map(durations) }]))
+  new Map(rows.map(({ key, durations, ...sums }) => [swap(key), { ...NEWER, ...sums, durations: new Map(durations) }]))
 
 const storedRows = (rows: UsageRows): StoredRow[] =>
-  [...rows].map(([key, { durations, ...sums }]) => ({ key, ...sums, durations: [...durations] }))
+  [...rows].map(([key, { durations, ...sums }]) => ({ key: swap(key), ...sums, durations: [...durations] }))
+
+/** The rest is stored as older versions do, which know no value with its name: such a value is stored under the key that the rest has here. */
+const swap = (key: string): string => (key === REST ? OTHER : key === OTHER ? REST : key)

@@ -25,15 +25,17 @@ type RunFormProps = {
 /** Asks for the input by its schema, or as JSON, and for who answers. */
 export function RunForm({ flow, revision, run, onStart }: RunFormProps) {
   const input = useInput(revision.definition)
-  const instance = useSignal('')
+  const [instance, deadline] = [useSignal(''), useSignal('')]
   const model = useSignal(revision.definition.model ?? caller().value?.model ?? '')
   const { value, problems } = input.read()
   const refused = refusalOf(run, value)
+  const isBusy = run !== undefined && !run.isOver.value && run.request.deadline_hours === undefined
   const request: FlowRunRequest = {
     input: value as Record<string, unknown>,
     instance: instance.value,
     ...(model.value !== '' && { model: model.value }),
     ...(revision.version !== flow.served_version && { version: revision.version }),
+    ...(deadline.value !== '' && { deadline_hours: Number(deadline.value) }),
   }
   const start = (event: Event) => {
     event.preventDefault()
@@ -49,10 +51,11 @@ export function RunForm({ flow, revision, run, onStart }: RunFormProps) {
         <div class="form-grid">
           <InstanceField flow={flow.name} value={instance} />
           <TextField label="Model" value={model} placeholder="needed: the flow names none" />
+          <TextField label="Deadline in hours" value={deadline} placeholder="none" hint={ABOUT_DEADLINES} />
         </div>
         {refused.message !== undefined && <Notice tone="bad">{refused.message}</Notice>}
         <div class="row">
-          <button type="submit" class="button main" disabled={run !== undefined && !run.isOver.value}>
+          <button type="submit" class="button main" disabled={isBusy}>
             Run v{revision.version}
           </button>
         </div>
@@ -60,6 +63,9 @@ export function RunForm({ flow, revision, run, onStart }: RunFormProps) {
     </form>
   )
 }
+
+const ABOUT_DEADLINES =
+  'For a run without haste: it begins when there is room, goes on when you leave this page, and ends by then.' as const
 
 /** The server's refusal: at its field, as long as the input is the same, else as a message. */
 function refusalOf(run: FlowRun | undefined, value: unknown): { field?: InputProblem; message?: string } {
