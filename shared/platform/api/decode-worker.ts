@@ -3,8 +3,10 @@ import type { DecodeTask } from './decode-thread.ts'
 import { decoderOf } from './decoders.ts'
 
 /** Runs in the thread that `decode-thread.ts` starts. Each task is answered with one message; the next one comes behind it. */
-parentPort?.on('message', async ({ name, bytes, lines }: DecodeTask) => {
+parentPort?.on('message', (task: DecodeTask) => void answer(task))
+
+async function answer({ name, bytes, lines }: DecodeTask): Promise<void> {
   const decode = await decoderOf(name)
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread's port has no origin
   parentPort?.postMessage(decode(bytes, lines))
-})
+}
