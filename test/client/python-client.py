@@ -414,6 +414,15 @@ class Streams(unittest.TestCase):
             result = Server(run_stream((1, "text", {"text": "a"})), httpx.Response(204), ok(record)).engine.run("hi").result()
             usage = {"total_input_tokens": 2, "total_output_tokens": 3, "total_tokens": 5, "cost_usd": 0.5, "turn_count": 4, "stop_reason": "end_turn"}
             self.assertEqual((result.output, result.usage, result.stop_reason), ("a", usage, "end_turn"))
+            result = Server(run_stream(), httpx.Response(204), ok({"status": "done"})).engine.run("hi").result()
+            self.assertEqual(result.usage, {**dict.fromkeys(usage, 0), "stop_reason": "end_turn"})
+            unnamed = stream((1, "text", {"text": "a"}))
+            server = Server(unnamed, run_stream((1, "text", {"text": "a"}), (2, "done", DONE)))
+            self.assertEqual((server.engine.run("hi").result().run_id, server.sent), ("run_1", ["POST /agent/run"] * 2))
+            server = Server(unnamed)
+            with self.assertRaisesRegex(ConnectionFailed, "X-Run-ID"):
+                server.engine.run("hi", idempotency_key=None).result()
+            self.assertEqual(len(server.sent), 1)
             with self.assertRaises(RunFailed) as failed:
                 Server(run_stream(), httpx.Response(204), ok({"status": "failed", "code": "timeout"})).engine.run("hi").result()
             self.assertEqual((failed.exception.code, failed.exception.run_id, str(failed.exception)), ("timeout", "run_1", "the run has ended: timeout"))
