@@ -104,8 +104,8 @@ export const keyOf = (row: Row): string =>
 export const labelOf = (value: Value): string => (value === undefined ? '(other)' : (value ?? '(none)'))
 
 /** The rows of each key added up, the largest first. `total`: of all runs, also of those without a row. */
-export function sumsOf(rows: readonly Row[], name: Measure, total = addUp(rows)): readonly Sum[] {
-  const { of, isSum } = MEASURES[name]
+export function sumsOf(rows: readonly Row[], by: Measure, total = addUp(rows)): readonly Sum[] {
+  const { of, isSum } = MEASURES[by]
   const all = of(total) ?? 0
   return [...Map.groupBy(rows, keyOf)]
     .map(([key, own]) => {
