@@ -120,12 +120,20 @@ describe('a prepared run', () => {
     expect(contexts).to.deep.equal([])
   })
 
-  it('D54.8: one with a deadline calls its models behind the others, and until then', async () => {
-    const { provider, play } = setUp()
-    await play({ prompt: 'hi', background: true, deadline_hours: 1, customer_id: 'c' }, {}, { deadlineMs: 5 })
-    const [first, second] = provider.requests.map(({ caller }) => caller)
-    const caller = { priority: 'batch', customer: 'c', deadlineMs: 5 }
-    expect([first, second]).to.deep.equal([caller, caller])
+  it('D54.8, D58.6: one with a deadline calls its models behind the others, and from an hour on may wait for batches until its last fifth', async () => {
+    const deadlineMs = 10 * 3_600_000
+    for (const [hours, untilMs] of [
+      [0.9, undefined],
+      [10, 8 * 3_600_000],
+    ] as const) {
+      const { provider, play } = setUp()
+      await play({ prompt: 'hi', background: true, deadline_hours: hours, customer_id: 'c' }, {}, { deadlineMs })
+      for (const { caller } of provider.requests) {
+        expect(caller).to.include({ priority: 'batch', customer: 'c', deadlineMs })
+        expect(caller?.unhurried?.untilMs).to.equal(untilMs)
+      }
+      expect(provider.requests).to.have.length(2)
+    }
   })
 
   it('D42.1: is offered the tools that it is allowed', async () => {
