@@ -10,7 +10,10 @@ export interface Bodies {
 /** Bodies up to this size are decoded in place, which takes a few milliseconds at worst. Larger ones go to a thread. */
 const INLINE_MAX_BYTES = 128 * 1024
 
-const THREAD_LIMITS: DecodeThreadLimits = { deadlineMs: 10_000, maxWaiting: 32, idleMs: 5_000 }
+const THREAD_LIMITS: DecodeThreadLimits = {
+  ...{ deadlineMs: 10_000, maxWaiting: 32, idleMs: 5_000 },
+  keptBytes: 64 * 1024 * 1024,
+}
 
 /** Creates a decoder with a thread of its own. */
 export function createBodies(threadLimits = THREAD_LIMITS): Bodies {

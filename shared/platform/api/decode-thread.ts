@@ -4,7 +4,11 @@ import type { Decoded, Lines } from './decode.ts'
 
 export type DecodeTask = { name: string; bytes: Uint8Array<ArrayBuffer>; lines?: Lines | undefined }
 
-export type DecodeThreadLimits = { deadlineMs: number; maxWaiting: number; idleMs: number }
+/** `heapBytes`: the memory of the thread by then. */
+export type DecodeAnswer = { decoded: Decoded; heapBytes: number }
+
+/** A thread that has `keptBytes` of memory behind a body is ended: with a limit for the worst body its collector would leave garbage of hundreds of MB. */
+export type DecodeThreadLimits = { deadlineMs: number; maxWaiting: number; idleMs: number; keptBytes: number }
 
 type Job = DecodeTask & {
   resolve(decoded: Decoded): void
@@ -17,7 +21,7 @@ const HEAP_MB = 1_024
 
 /**
  * Decodes large bodies in a thread, because parsing 10 MB of small objects would block the event loop for 400 ms. The thread starts with
- * the first body, ends after `idleMs` without one, and does not keep the process alive.
+ * the first body, ends after `idleMs` without one or with more than `keptBytes`, and does not keep the process alive.
  */
 export class DecodeThread {
   readonly #limits: DecodeThreadLimits
@@ -59,8 +63,10 @@ export class DecodeThread {
       resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
     })
     // A message of a thread that was already replaced is ignored.
-    worker.on('message', (decoded: Decoded) => {
-      if (worker === this.#worker) this.#settle((job) => job.resolve(decoded))
+    worker.on('message', ({ decoded, heapBytes }: DecodeAnswer) => {
+      if (worker !== this.#worker) return
+      if (heapBytes > this.#limits.keptBytes) this.#stop()
+      this.#settle((job) => job.resolve(decoded))
     })
     worker.once('error', (cause) => {
       if (worker !== this.#worker) return

@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import type { AppError } from '../../../shared/kernel/errors.ts'
 import { DecodeThread } from '../../../shared/platform/api/decode-thread.ts'
 
-const LIMITS = { deadlineMs: 20_000, maxWaiting: 8, idleMs: 60_000 }
+const LIMITS = { deadlineMs: 20_000, maxWaiting: 8, idleMs: 60_000, keptBytes: Infinity }
 
 const task = (text: string) => ({ name: 'RunRequest', bytes: new TextEncoder().encode(text) })
 
@@ -76,5 +76,16 @@ describe('the decoding thread', () => {
     expect(await first).to.deep.equal({ value: { prompt: 'a' } })
     await ended
     expect(await thread.decode(task('{"prompt":"b"}'))).to.deep.equal({ value: { prompt: 'b' } })
+  })
+
+  it('the thread ends behind a body that has made it large, without one that waits behind it being late or lost', async () => {
+    const thread = createThread({ keptBytes: 1 })
+    const started = nextThread()
+    const both = ['a', 'b'].map((prompt) => thread.decode(task(`{"prompt":"${prompt}"}`)))
+    const ended = once(await started, 'exit')
+    const next = nextThread()
+    expect(await Promise.all(both)).to.deep.equal([{ value: { prompt: 'a' } }, { value: { prompt: 'b' } }])
+    await ended
+    await once(await next, 'exit')
   })
 })
