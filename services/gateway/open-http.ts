@@ -60,6 +60,7 @@ type OpenedHttp = { url: string; consoleUrl: string | undefined } & Pick<HttpSer
 /** Opens the public listener on HOST and PORT. It accepts requests when this resolves. */
 export async function openHttp(settings: HttpSettings, parts: HttpParts): Promise<OpenedHttp> {
   const { form, store, tenantConfig, link, isHeapHigh, log, metrics } = parts
+  const { broker, startKeys, toolBox, queued } = parts
   const basePath = BASE_PATH[form]
   const { close: closeIdentify, ...identity } = await openIdentify(settings.identify, log)
   const { close: closeLimiter, ...limiters } = await openRateLimiters(settings.rateLimits, { link, log })
@@ -67,12 +68,7 @@ export async function openHttp(settings: HttpSettings, parts: HttpParts): Promis
   const eventStreams = new EventStreams(parts.events)
   const pages = await openConsole(settings.console, { form, authentication: identity.authentication, log })
   const app = createApp({
-    basePath,
-    broker: parts.broker,
-    startKeys: parts.startKeys,
-    toolBox: parts.toolBox,
-    queued: parts.queued,
-    eventStreams,
+    ...{ basePath, broker, startKeys, toolBox, queued, eventStreams },
     stored: store && storedOf(store, uploads),
     configured: tenantConfig && configuredOf(tenantConfig, { settings, form, receive: uploads.receive }),
     access: { ...identity, ...limiters },
