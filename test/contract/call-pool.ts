@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { COLLECTIONS } from '../../services/wiring/collections.ts'
 import { type Parcel, type PoolBatch, PoolStore } from '../../shared/agent/providers/batch/pool/store.ts'
+import { inSlices } from '../../shared/kernel/async/slices.ts'
 import type { Store } from '../../shared/platform/store/port.ts'
 import { tenantId } from '../support/tenant.ts'
 import type { OpenStore } from './store.ts'
@@ -28,7 +29,8 @@ export function callPoolContract(open: OpenStore): void {
   it('the parcels of a pool come in their order, however many; each has its calls, and is its tenant’s', async () => {
     const calls = [{ id: 'a', path: '/p', body: { text: 'ü' } }]
     const parcels = Array.from({ length: 1_003 }, (_, n) => parcelOf(`b_${n}`, n))
-    await Promise.all(parcels.toReversed().map((parcel) => pooled.addParcel(TENANT, parcel, JSON.stringify(calls))))
+    const add = (parcel: Parcel) => pooled.addParcel(TENANT, parcel, JSON.stringify(calls))
+    await inSlices(parcels.toReversed(), 100, add)
     await pooled.addParcel(TENANT, parcelOf('b_0', 7), '[]')
     await pooled.addParcel(OTHER, parcelOf('b_0', 7), '[]')
     expect(await pooled.parcels(TENANT, 'p_1')).to.deep.equal(parcels)
