@@ -171,6 +171,11 @@ class Requests(unittest.TestCase):
         self.assertEqual(server.sent[1:], [f"POST {own}/messages", f"GET {own}", f"GET {own}/messages?head=m1", f"POST {own}/fork", f"PATCH {own}", f"DELETE {own}"])
         self.assertEqual([server.body(at) for at in (1, 4, 5)], [{"prompt": "hi", "model": "m"}, {"at": "m1", "session_id": "c"}, {"title": "new"}])
 
+    def test_a_session_is_joined_only_where_it_exists(self) -> None:
+        for status, id in ((403, "s"), (409, None)):
+            with self.assertRaises(ApiError):
+                Server(refusal(status)).engine.sessions.open(id)
+
     def test_what_begins_something_has_a_key_made_at_random_unless_given(self) -> None:
         starts: Sequence[tuple[Callable[..., Any], Json]] = (
             (lambda it, **key: it.runs.start("hi", **key), {"run_id": "r"}),
