@@ -2,7 +2,6 @@ import { providerSpecs } from '../../shared/agent/providers/catalogue.ts'
 import type { Broker } from '../../shared/cluster/commands/broker.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
-import { loadCheck } from '../../shared/platform/api/bodies.ts'
 import { openAccessWarning } from '../../shared/platform/config/auth.ts'
 import type { Form } from '../../shared/platform/config/fields.ts'
 import type { Settings } from '../../shared/platform/config/groups.ts'
@@ -28,9 +27,6 @@ import { EventStreams } from './streams/event-streams.ts'
 
 /** Both forms serve the same paths, under different prefixes (api.md Versioning 1). */
 const BASE_PATH: Record<Form, string> = { standalone: '/v1', cluster: '/api/v1' }
-
-/** Behind the first look of whoever waits for the process. */
-const LOAD_AFTER_MS = 100
 
 /** As the host of a listener's URL: all addresses of the machine. */
 const ANY_ADDRESS = /0\.0\.0\.0|\[::\]/
@@ -81,14 +77,12 @@ export async function openHttp(settings: HttpSettings, parts: HttpParts): Promis
   })
   const server = createServer(app)
   const address = await listenOn(server, { ...settings.listen, setting: 'PORT' })
-  const loading = setTimeout(loadRunCheck, LOAD_AFTER_MS).unref()
   const openAccess = showOpenAccess(openAccessWarning(settings.access, form), parts)
   return {
     url: `${urlOf(address)}${basePath}`,
     consoleUrl: pages?.isHome ? urlOf(address).replace(ANY_ADDRESS, '127.0.0.1') : undefined,
     drain: () => server.drain(),
     async close(streamsMs, answersMs) {
-      clearTimeout(loading)
       openAccess.close()
       eventStreams.endAll()
       await server.close(streamsMs, answersMs)
@@ -96,9 +90,6 @@ export async function openHttp(settings: HttpSettings, parts: HttpParts): Promis
     },
   }
 }
-
-/** The first run would wait for it. Where it fails, that tries again. */
-const loadRunCheck = () => void loadCheck('RunRequest').catch(() => {})
 
 const storedOf = (store: NonNullable<HttpParts['store']>, { receive, enter, fetchFile }: OpenedUploads): Stored => ({
   ledger: store.ledger,

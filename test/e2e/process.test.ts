@@ -56,15 +56,6 @@ describe('the standalone process', () => {
     expect(child.lines.find((line) => line.startsWith('fetch loaded'))).to.equal('fetch loaded: false')
   })
 
-  it('loads the check of a run behind its listening line, before anybody asks for a run', async () => {
-    const report =
-      "import { registerHooks } from 'node:module'; registerHooks({ load(url, context, next) { if (url.endsWith('/ajv/dist/2020.js')) console.log('check loaded'); return next(url, context) } })"
-    const child = start({}, [process.execPath, '--import', `data:text/javascript,${encodeURIComponent(report)}`])
-    await child.line(/^check loaded/)
-    const steps = child.lines.map((line) => /"listening"|^check loaded/.exec(line)?.[0]).filter(Boolean)
-    expect(steps).to.deep.equal(['"listening"', 'check loaded'])
-  })
-
   it('D1.3a: all problems of the configuration are printed together, and the process exits with 78', async () => {
     const child = start({ PORT: 'http', RATE_LIMIT_RPM: '-1', AUTH_MODE: 'strict', MODEL: 'x' })
     expect(await child.exited).to.equal(78)

@@ -25,9 +25,3 @@ export function createBodies(threadLimits = THREAD_LIMITS): Bodies {
     },
   }
 }
-
-/** Loads and compiles the check of a schema's bodies. In a process that has checked none it takes some 90 ms of CPU and 10 MiB. */
-export async function loadCheck(schema: string): Promise<void> {
-  const decode = await decoderOf(schema)
-  decode(new Uint8Array(0))
-}
