@@ -163,7 +163,7 @@ class Transport:
             self.io.leave(response)
 
     def _learn_time(self, date: str | None) -> None:
-        """The header has whole seconds, and the answer was on its way: a small difference is none."""
+        """A small difference is ignored: the header has whole seconds, and the answer took time to arrive."""
         try:
             behind = parsedate_to_datetime(date or "") - datetime.now(timezone.utc)
         except (TypeError, ValueError):
