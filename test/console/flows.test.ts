@@ -108,7 +108,7 @@ describe('the flows of the console, from an empty store to a finished story', fu
   })
 
   it('a run without haste has a deadline, and is told that a wrong one is wrong', async () => {
-    const deadline = page.getByLabel('Deadline in hours').first()
+    const deadline = page.getByLabel('Deadline in hours')
     await deadline.fill('soon')
     await button('Run v2').click()
     await region('Input').getByText('deadline_hours', { exact: false }).waitFor()
@@ -154,7 +154,7 @@ describe('the flows of the console, from an empty store to a finished story', fu
 
   it('its runs are listed with the figures of a week, and lead to their story', async () => {
     await view('Runs').click()
-    expect(await region('The last 7 days').innerText()).to.match(/Runs in 7 days\s+3\s+Failures\s+1/)
+    expect(await region('The last 7 days').innerText()).to.match(/Runs in 7 days\s+4\s+Failures\s+1/)
     await look('the runs')
     await page.locator('td.whole a').first().click()
     await page.locator('.page-head [data-state="done"]').waitFor()
