@@ -44,10 +44,12 @@ describe('the console, for somebody who has never seen it', () => {
 
   it('a reload shows the same conversation', async () => {
     const shown = () => page.locator('.exchange').allInnerTexts()
+    const ended = () => page.getByRole('button', { name: 'Regenerate' }).waitFor()
     const withoutTimes = (texts: string[]) => texts.map((text) => text.replaceAll(/\d+(\.\d+)? s\n/g, ''))
+    await ended()
     const before = withoutTimes(await shown())
     await page.reload()
-    await page.locator('.tool [data-state="done"]').waitFor()
+    await ended()
     expect(withoutTimes(await shown())).to.deep.equal(before)
   })
 
