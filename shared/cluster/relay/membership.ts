@@ -112,8 +112,10 @@ export class Membership {
   async isRebuilt(): Promise<boolean> {
     // Read first: while this call waits, a renewal may set #keysLostAt and make the marker current.
     const isCurrent = await this.#deps.members.isBootMarkerCurrent()
-    if (this.#watch.awaitsWorker()) return false // It may have been suspended when Redis lost its keys.
-    return isCurrent && performance.now() - this.#keysLostAt > this.#times.rebuildMs
+    const sinceMs = performance.now() - this.#keysLostAt
+    // A worker may have been suspended when Redis lost its keys. It is removed after that time at the latest.
+    const mayComeBack = sinceMs < LEASE_MS + this.#times.steadyMs && this.#watch.awaitsWorker()
+    return isCurrent && sinceMs > this.#times.rebuildMs && !mayComeBack
   }
 
   async stop(): Promise<void> {

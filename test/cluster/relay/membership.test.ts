@@ -143,8 +143,14 @@ describe('membership: of this process', () => {
   it('while a worker has not registered again after Redis lost its keys, a claim may be missing; for a gateway it is not waited', async () => {
     const worker = member(5, { role: 'worker' })
     const lists = [[member(OWN), member(4), worker], [member(OWN)], [member(OWN), worker]]
-    const { membership } = setUp({ list: () => lists.shift() ?? [], times: { tickMs: 60_000 } })
+    const outcomes: Renewal[] = ['keys_lost']
+    const { membership } = setUp({
+      list: () => lists.shift() ?? [],
+      renew: () => outcomes.shift() ?? 'renewed',
+      times: { tickMs: 60_000, rebuildMs: -1 },
+    })
     await start(membership)
+    await membership.announce()
     for (const isRebuilt of [true, false, true]) {
       expect(await membership.isRebuilt()).to.equal(isRebuilt)
       await membership.refreshMembers()
