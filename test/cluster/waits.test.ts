@@ -17,6 +17,7 @@ const FOLDERS = [
 
 /** Pauses between two tries or looks, periods, and how long something is kept: nobody waits for another process meanwhile. */
 const NO_WAITS = new Set([
+  ...['registry CHECK_WITHIN_MS', 'registry CHECK_AGAIN_MS'],
   ...['redis-decisions POLL_MS', 'watch SILENT_MS', 'memory-owners KEEP_MS', 'outbox WAIT_MS'],
   ...[
     'session-router HANDOFF_STEP_MS',

@@ -1,4 +1,5 @@
-import { AppError } from '../../kernel/errors.ts'
+import { retryUntil } from '../../kernel/async/retry.ts'
+import { AppError, hasKind } from '../../kernel/errors.ts'
 import type { JsonObject } from '../../kernel/events.ts'
 import type { Validate } from '../../platform/schemas/compile.ts'
 import type { SchemaChecker, SchemaProblem } from '../../platform/schemas/port.ts'
@@ -120,6 +121,10 @@ export function policyProblems(
   })
 }
 
+/** How long an input waits where too many others are being checked: a model that reads of that calls its tool once more. */
+const CHECK_WITHIN_MS = 10_000
+const CHECK_AGAIN_MS = 50
+
 type InputCheck = (tool: Tool, input: JsonObject) => Promise<readonly SchemaProblem[]>
 
 /** Checks inputs against their tools' schemas: those of MCP tools in a thread, because strangers wrote them. */
@@ -132,7 +137,11 @@ function createInputCheck(schemas: SchemaChecker): InputCheck {
   }
   const checkForeign: InputCheck = async (tool, input) => {
     try {
-      return await schemas.check(looseSchema(tool.inputSchema), input)
+      return await retryUntil(() => schemas.check(looseSchema(tool.inputSchema), input), {
+        pauses: CHECK_AGAIN_MS,
+        mayPass: (cause) => hasKind(cause, 'rate_limit'),
+        until: performance.now() + CHECK_WITHIN_MS,
+      })
     } catch (cause) {
       if (!(cause instanceof AppError)) throw cause
       return [{ path: '', message: 'cannot be checked now, try again later' }]

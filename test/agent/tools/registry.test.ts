@@ -8,7 +8,7 @@ import { createTodoTool } from '../../../shared/agent/tools/todo.ts'
 import { createWebFetchTool } from '../../../shared/agent/tools/web/web-fetch.ts'
 import { createFileTools } from '../../../shared/agent/tools/workspace/file-tools.ts'
 import { createSearchTools } from '../../../shared/agent/tools/workspace/search-tools.ts'
-import { AppError } from '../../../shared/kernel/errors.ts'
+import { AppError, tooMany } from '../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../shared/kernel/events.ts'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
 import { createSchemaCheckers } from '../../../shared/platform/schemas/checker.ts'
@@ -377,6 +377,16 @@ describe('tool registry', () => {
     })
     const problem = await registry.problemWith('mcp__s__x', {})
     expect(problem).to.equal('The input of mcp__s__x is wrong: it cannot be checked now, try again later.')
+  })
+
+  it('an input waits while too many others are being checked: the model does not hear of it', async () => {
+    let refusals = 2
+    const check = async () => {
+      if (refusals-- > 0) throw tooMany('too many', 1)
+      return []
+    }
+    const parts = { tools: [tool('mcp__s__x')], permissions: new Map(), schemas: { ...schemas, check } }
+    expect(await (await createToolRegistry(parts)).problemWith('mcp__s__x', {})).to.equal(undefined)
   })
 
   it('D5.2: tools of an MCP server can be added, replaced in their place and removed, up to 128 in all', async () => {
