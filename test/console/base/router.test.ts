@@ -32,7 +32,8 @@ describe('how far a page is scrolled', function () {
 
   const topOf = () => page.evaluate<number>(`Math.round(document.querySelector('#page').scrollTop)`)
   const expectTop = async (top: number) => {
-    await until(async () => (await topOf()) === top, { what: `the place ${top}`, lastSeen: topOf })
+    let seen: number | undefined
+    await until(async () => (seen = await topOf()) === top, { what: `the place ${top}`, lastSeen: () => seen })
   }
 
   it('another page begins at its top, and going back shows the place where its reader was', async () => {
