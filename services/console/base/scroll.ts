@@ -11,7 +11,8 @@ const scrolled = (): Element | null => document.querySelector('#page')
 /** Keeps in the browser's history how far its entries are scrolled: it does so itself only where the window scrolls. */
 export function watchScroll(): void {
   document.addEventListener('scrollend', ({ target }) => target === scrolled() && keepScroll(), { capture: true })
-  addEventListener('pagehide', keepScroll) // A scroll that has just ended has not been told yet.
+  // A scroll that has just ended has not been told yet. What is kept at `pagehide` may come too late for a reload.
+  for (const leaving of ['beforeunload', 'pagehide']) addEventListener(leaving, keepScroll)
   for (const move of OWN_MOVES) document.addEventListener(move, stop, { capture: true, passive: true })
   restoreScroll()
 }
