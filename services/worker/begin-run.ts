@@ -11,7 +11,7 @@ import type { ModelSource } from '../../shared/work/runs/models.ts'
 import type { Run } from '../../shared/work/runs/run.ts'
 import { type Choices, type ChoicesDeps, checkChoices, checkFiles, type FileDeps } from './check-choices.ts'
 
-/** What a start is checked against before its run is opened. */
+/** The parts that check a start before its run is opened. */
 export type StartChecks = ChoicesDeps &
   Pick<FileDeps, 'probes'> & {
     models: FileDeps['models'] & Pick<ModelSource, 'load'>

@@ -153,7 +153,7 @@ const callerOf = (run: Run, request: RunRequest): Caller => ({
     }),
 })
 
-/** What it needs of the store lasts until its end, and for a day more. */
+/** The times until which the calls of a run may wait for batches. Their answers are kept until a day after its deadline. */
 function unhurriedUntil(deadlineMs: number, { tenant, id: runId }: Run, { deadline_hours: hours = 0 }: RunRequest) {
   const before = (share: number) => deadlineMs - share * HOUR_MS * hours
   return {

@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 /** The packages of the peers, in the versions that are compared. */
 const PACKAGES = ['ai@7.0.173', '@ai-sdk/openai-compatible@3.0.92', '@openai/agents@0.20.0', 'openai@7.57.0', 'zod@4']
 
-/** What every peer is beside its package: a server of node:http that answers a prompt with one event for each text. */
+/** The same in each program: a server of node:http that answers a prompt with one event for each text. */
 const SERVER = `import { createServer } from 'node:http'
 const serve = (textsOf) => createServer((req, res) => {
   if (req.method === 'GET') return res.writeHead(200, { 'content-type': 'application/json' }).end('{"status":"ok"}')

@@ -11,7 +11,7 @@ import { installPeers, type Peer } from './install.ts'
 
 const USAGE = `npm run bench:peers -- [--rounds 3]
   Measures the bare gateway, one server of the AI SDK, one of OpenAI's Agents SDK, and the product beside each other, in rounds in which they take turns.
-  The first time it installs the two packages with npm. Ten minutes; the machine should do nothing else.
+  The first time it installs the two packages with npm. It takes two minutes, on a machine that does nothing else.
 `
 const SHORT = { ms: 3_000, atOnce: 64, tokens: 20 }
 const PACED = { streams: 200, tokens: 50, everyMs: 20 }

@@ -82,7 +82,7 @@ function takeField(receiving: Receiving, field: [name: string, value: string], l
   if (receiving.fieldBytes > limits.maxFieldBytes) receiving.refuse(fieldsTooLarge(limits))
 }
 
-/** What a client is told of a failure: of its form, or of the disk. */
+/** The error that the client gets for a failed upload. A failure that is neither the client's nor the disk's is returned as it is. */
 export function toRefusal(cause: unknown, limits: UploadLimits): unknown {
   if (cause instanceof AppError) return cause
   if (cause instanceof MulterError) return refusalOf(cause, limits)

@@ -141,7 +141,7 @@ async function bytesOf(data: string, param: string): Promise<Buffer> {
 const notBase64 = (param: string) =>
   invalidRequest(`${param.slice(1)} must be the bytes of a file in base64`, { param })
 
-/** The extensions by which files get their names. Text files are told apart by nothing else. */
+/** The extension of a file that is stored without a name, by its media type. */
 const EXTENSIONS: Readonly<Record<string, string>> = {
   'application/json': 'json',
   'application/pdf': 'pdf',

@@ -27,7 +27,7 @@ type ContentOptions = {
   runId?: () => string | null
 }
 
-/** What a session holds: its conversation and title, the tools of its client, the tools that need no permission any more, its memory and its usage. */
+/** The state of a session without its runs: conversation, title, tools of the client, tools that need no permission any more, memory and usage. */
 export class SessionContent {
   readonly conversation: Conversation
   readonly remembered: RememberedTools
@@ -76,7 +76,7 @@ export class SessionContent {
     return this.memory.entries
   }
 
-  /** What another worker needs to continue the conversation. */
+  /** The part of it that goes to another worker, which continues the conversation. */
   get contentState(): ContentState {
     const { all: messages, messageCount } = this.conversation
     const { title, from, memories, clientTools } = this

@@ -115,7 +115,7 @@ export class StepProgress {
     for (const id of ids) this.#changed.add(id)
   }
 
-  /** What another process needs of the step: all of it, or only what has changed since it was taken last. */
+  /** The entry from which another process continues the step: the whole step, or the calls that have changed since the last entry. `undefined`: none has. */
   take(isWhole: boolean): StepEntry | undefined {
     if (this.#changed.size === 0 && !(isWhole && this.#isStored)) return undefined
     const { turn, model, answer } = this
