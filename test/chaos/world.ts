@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { NODE_FLAGS } from '../../scripts/node-options.ts'
 import type { Random } from '../harness/seed.ts'
 import { type ClusterRedis, startClusterRedis } from '../support/cluster-redis.ts'
 import { type Answered, type Asked, ask } from './ask.ts'
@@ -111,7 +112,7 @@ export class World implements AsyncDisposable {
     const proc = await this.#procs.start({
       name,
       args: [
-        '--max-semi-space-size=16',
+        ...NODE_FLAGS,
         ...(proxy && this.#isRedisCluster ? ['--import', throughProxy(proxy)] : []),
         `services/${role}/main.ts`,
       ],

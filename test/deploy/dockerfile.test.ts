@@ -51,6 +51,8 @@ describe('deploy/Dockerfile', () => {
   it('runs as the user node from before the first start on, with the flags of scripts/start', () => {
     expect(argsOf('USER')).to.deep.equal(['node'])
     expect(JSON.parse(argsOf('ENTRYPOINT')[0] ?? '')).to.deep.equal(['node', ...NODE_FLAGS])
+    const fill = argsOf('RUN').find((args) => args.includes('fill-compile-cache'))
+    expect(fill, 'V8 keeps what it has compiled for each of its flags').to.include(`node ${NODE_FLAGS.join(' ')} `)
     const roles = JSON.parse(argsOf('CMD')[0] ?? '') as string[]
     expect(existsSync(ROOT + roles[0])).to.equal(true)
   })

@@ -1,9 +1,8 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import { NODE_FLAGS } from '../../node-options.ts'
 
-/** The flags with which scripts/run-cluster.ts starts gateways and workers. The baselines get the same. */
-const SERVER_FLAGS = ['--max-semi-space-size=16']
 const START_WITHIN_MS = 20_000
 const CALL_WITHIN_MS = 60_000
 const STOP_WITHIN_MS = 3_000
@@ -24,7 +23,7 @@ export class Peers {
   async start(program: string, options: object = {}): Promise<Peer> {
     const child = fork(join(import.meta.dirname, 'programs', `${program}.ts`), [JSON.stringify(options)], {
       env: { NODE_COMPILE_CACHE: join(import.meta.dirname, '../../../node_modules/.cache/compile') },
-      execArgv: [...(program === 'client' ? [] : SERVER_FLAGS), ...this.#profile(program)],
+      execArgv: [...(program === 'client' ? [] : NODE_FLAGS), ...this.#profile(program)],
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     })
     this.#all.add(child)

@@ -22,15 +22,15 @@ type Found = { plan: PlanRecord; version: number; place: StepsPlace }
 
 /** A creation that has not been completed for this long never will be. */
 const CREATION_MS = 600_000
-/** Characters of remembered plans, about. */
-const MAX_REMEMBERED_CHARS = 32 * 1024 * 1024
+/** Characters of remembered plans, about. Small: what is not here is read from the store. */
+const MAX_REMEMBERED_CHARS = 4 * 1024 * 1024
 const MAX_USED = 10_000
 /** A plan that was ended is read at once. The time is short, so that one that is deleted elsewhere is soon forgotten here. */
 const ENDED_MS = 10_000
 /** A client that has submitted a plan follows it at once. */
 const CREATED_MS = 1_000
 /** The longest JSON of steps that are a part of the record. Each change of the plan writes them again. */
-const SHORT_STEPS_CHARS = 4 * 1024
+const SHORT_STEPS_BYTES = 4 * 1024
 
 export class StoredPlans implements Plans {
   readonly #plans: Collection
@@ -73,12 +73,12 @@ export class StoredPlans implements Plans {
     const { plan_id, steps } = plan
     const created_ms = Date.parse(plan.created_at)
     await this.#active.assertRoom(tenant, promptChars(steps))
-    const json = JSON.stringify(steps)
-    const entry = { plan_id, owner: tenant, created_ms, bytes: Buffer.byteLength(json) }
+    const bytes = jsonBytes(steps)
+    const entry = { plan_id, owner: tenant, created_ms, bytes }
     const isEntered = await this.#active.enter(entry) // Before the plan is stored, so that a sweep finds every plan.
     let place: StepsPlace = { own_steps: steps }
     try {
-      if (json.length > SHORT_STEPS_CHARS) place = await this.#insertSteps(tenant, steps, created_ms)
+      if (bytes > SHORT_STEPS_BYTES) place = await this.#insertSteps(tenant, steps, created_ms)
     } catch (cause) {
       if (isEntered) await this.#active.remove(plan_id).catch(() => {}) // A sweep removes what is left.
       throw cause
@@ -258,5 +258,9 @@ export class StoredPlans implements Plans {
 type Change = { transition: PlanTransition; mayWrite: () => boolean }
 
 const keyOf = (tenant: TenantId, planId: string): string => `${tenant} ${planId}`
+
+/** The length of the steps as JSON. Each is rendered by itself: the text of all would be megabytes of garbage. */
+const jsonBytes = (steps: readonly PlanStep[]): number =>
+  steps.reduce((sum, step) => sum + Buffer.byteLength(JSON.stringify(step)) + 1, 1)
 
 const promptChars = (steps: readonly PlanStep[]): number => steps.reduce((sum, { prompt }) => sum + prompt.length, 0)
