@@ -27,7 +27,7 @@ import type { Job, JobEnd, JobQueue } from '../../shared/work/queue/port.ts'
 import type { Runs } from '../../shared/work/runs/runs.ts'
 import type { Advanced, BatchWaves } from './batch-waves.ts'
 import type { FlowJobs } from './flow-jobs.ts'
-import { JobRetry, type Settled } from './job-retry.ts'
+import { JobRetry, type Settled } from './job-ends.ts'
 import { placeOf, runUnhurried, waitForPlace } from './unhurried-flows.ts'
 
 export type BatchJobsDeps = Omit<StartDeps, 'queue' | 'executors' | 'admission'> & {

@@ -6,7 +6,7 @@ import { BatchWaves } from './batch-waves.ts'
 import type { Executor } from './executor.ts'
 import type { FlowJobs } from './flow-jobs.ts'
 import type { ExecutorParts, Membership } from './open-parts.ts'
-import { tellingBatches } from './publish-ends.ts'
+import { tellingBatches } from './job-ends.ts'
 import { patientChecks } from './unhurried-flows.ts'
 
 type BatchSettings = Pick<Settings['executor'], 'hasDispatchStore'>

@@ -21,7 +21,7 @@ import type { CancelCode } from '../../shared/work/runs/run-identity.ts'
 import type { Runs } from '../../shared/work/runs/runs.ts'
 import { FlowEnds, type FlowEndsDeps, jobEndOf } from './flow-ends.ts'
 import { FlowPreparation, type FlowPreparationDeps } from './flow-preparation.ts'
-import { JobRetry, type Settled } from './job-retry.ts'
+import { JobRetry, type Settled } from './job-ends.ts'
 
 /** Executes a flow for a tenant; the outcome is its last value. */
 export type ExecuteFlow = (

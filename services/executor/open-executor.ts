@@ -22,7 +22,7 @@ import type { ExecutorParts, Membership, OpenParts } from './open-parts.ts'
 import { startSweeps } from './open-sweeps.ts'
 import { PlanJobs } from './plan-jobs.ts'
 import { createPlanSteps } from './plan-steps.ts'
-import { publishingEnds } from './publish-ends.ts'
+import { publishingEnds } from './job-ends.ts'
 
 type ExecutorSettings = Settings['executor']
 

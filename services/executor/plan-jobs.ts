@@ -15,7 +15,7 @@ import { giveUp, takeOver } from '../../shared/work/plans/transitions.ts'
 import type { Job, JobEnd } from '../../shared/work/queue/port.ts'
 import { TITLE_CHARS } from '../../shared/work/runs/records/record.ts'
 import type { Runs } from '../../shared/work/runs/runs.ts'
-import { JobRetry, type Settled } from './job-retry.ts'
+import { JobRetry, type Settled } from './job-ends.ts'
 
 export type PlanJobsDeps = {
   runs: Pick<Runs, 'open'>

@@ -15,10 +15,9 @@ import { AppError } from '../../../kernel/errors.ts'
 import type { AgentEvent, ErrorEvent, FlowFailure, OutputProblem } from '../../../kernel/events.ts'
 import type { SchemaChecker } from '../../../platform/schemas/port.ts'
 import type { FlowRoute, SubAgentDefinition } from '../port.ts'
-import { type CallRoutes, isProviderFailure } from './call-routes.ts'
+import { type CallRoutes, isProviderFailure, type StructuredOutputs } from './call-routes.ts'
 import { type FlowLog, RunCost } from './flow-log.ts'
 import { failureOf, type Place } from './outcome.ts'
-import type { StructuredOutputs } from './structured.ts'
 
 export type Agent = {
   /** In the events: `main` or the name of a sub-agent. */

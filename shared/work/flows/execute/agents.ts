@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { MAX_TRIES } from '../../../agent/engine/answers/typed-answer.ts'
+import { MAX_TRIES, withSchema } from '../../../agent/engine/answers/typed-answer.ts'
 import type { Tools } from '../../../agent/engine/resources.ts'
 import type { ItemAnswers } from '../../../agent/providers/batch/answered-calls.ts'
 import type { Caller, ModelProvider, PriceOf, WindowOf } from '../../../agent/providers/port.ts'
@@ -11,14 +11,12 @@ import type { AttachedFile } from '../../../kernel/attachment.ts'
 import { AppError, toAppError } from '../../../kernel/errors.ts'
 import type { FlowEvent, FlowFailure, JsonObject, WarningEvent } from '../../../kernel/events.ts'
 import type { SchemaChecker } from '../../../platform/schemas/port.ts'
-import type { Flow, FlowRoute, FlowTemplates, SubAgentDefinition, TemplateValues } from '../port.ts'
+import type { Flow, FlowDefinition, FlowRoute, FlowTemplates, SubAgentDefinition, TemplateValues } from '../port.ts'
 import { type Agent, type AgentDeps, type AgentResult, runAgent } from './agent.ts'
-import { CallRoutes } from './call-routes.ts'
+import { CallRoutes, StructuredOutputs, type SupportsStructuredOutput } from './call-routes.ts'
 import type { FlowLog } from './flow-log.ts'
 import { invalidSubAgent, MAIN_AGENT, refusalOf } from './outcome.ts'
-import { mainPrompts, subAgentPrompts } from './prompts.ts'
 import type { Stop } from './stop.ts'
-import { StructuredOutputs, type SupportsStructuredOutput } from './structured.ts'
 
 /** One call of a flow, checked: the input is valid, the instances exist, the definition compiles. */
 export type FlowExecution = {
@@ -199,3 +197,40 @@ async function runSubAgents(agents: readonly Agent[], deps: AgentDeps, context: 
 
 const failureOfSubAgent = ({ name }: Agent, result: Exclude<AgentResult, { kind: 'ok' }>): FlowFailure =>
   result.kind === 'failed' ? result.failure : invalidSubAgent({ agent: name, instance: result.instance }, MAX_TRIES)
+
+/** The texts with which an agent starts. */
+export type Prompts = { system: string; user: string }
+
+type MainAgent = { name: string; definition: FlowDefinition; templates: FlowTemplates }
+
+/**
+ * The prompts of the main agent (api.md "Flow definition"): the flow's templates. Without a template for the user's message it is
+ * the JSON envelope of `input` and `sub_outputs`; without one for the system prompt that names the flow and holds the memory.
+ */
+export function mainPrompts({ name, definition, templates }: MainAgent, values: TemplateValues): Prompts {
+  const { system, user } = templates
+  const task = system?.render(values) ?? defaultTask(name, { hasEnvelope: user === undefined, memory: values.memory })
+  const { input, sub_outputs } = values
+  return {
+    system: withSchema(task, definition.output_schema),
+    user: user?.render(values) ?? JSON.stringify({ input, sub_outputs }),
+  }
+}
+
+/** The prompts of a sub-agent: its own one as the system prompt, and the flow's input. */
+export function subAgentPrompts(
+  { name, output_schema }: SubAgentDefinition,
+  { subAgents }: FlowTemplates,
+  values: TemplateValues,
+): Prompts {
+  const task = subAgents.get(name)?.render(values) ?? ''
+  return { system: withSchema(task, output_schema), user: JSON.stringify({ input: values.input }) }
+}
+
+function defaultTask(name: string, { hasEnvelope, memory }: { hasEnvelope: boolean; memory: string }): string {
+  const task = `You carry out the flow "${name}": you produce its output from its input.`
+  const envelope = hasEnvelope
+    ? " The user's message is a JSON object: `input` is the input of the flow, `sub_outputs` holds the outputs of its sub-agents by name."
+    : ''
+  return memory === '' ? task + envelope : `${task}${envelope}\n\n${memory}`
+}
