@@ -204,7 +204,7 @@ export const LAZY: readonly (readonly [from: string, to: string])[] = [
   ['shared/agent/tools/**', 'shared/agent/tools/workspace/file-diff.ts'], // It loads diff.
   ['services/ops/open-ops.ts', 'services/ops/**'], // It loads express in a worker, and takes a few ms of every start.
   ['services/ops/open-queues.ts', 'services/{http,ops}/**'], // Most processes are never asked for their queues.
-  ['services/ops/open-queues.ts', 'shared/work/queue/bullmq-board.ts'],
+  ['services/ops/open-queues.ts', 'shared/work/queue/bullmq.ts'],
   ['services/ops/**', 'prom-client'], // Most processes are never asked for their metrics.
   ['shared/work/queue/bullmq.ts', 'bullmq'], // It costs a gateway 75 ms and 20 MB, and few serve flows at once.
   ['services/wiring/open-workspaces.ts', 'shared/work/runs/kept/**'], // Few processes keep their workspaces in a store.

@@ -14,15 +14,15 @@ import type { ModelSource } from '../../shared/work/runs/models.ts'
 import { RunReporter } from '../../shared/work/runs/run-report.ts'
 import { createModelSource } from '../wiring/models/create-models.ts'
 import { openWorkspaces } from '../wiring/open-workspaces.ts'
-import { ITEMS_AT_ONCE } from './batch-jobs.ts'
+import { ITEMS_AT_ONCE } from './chunk-work.ts'
 import { createBatchJobs } from './create-batch-jobs.ts'
 import { createFlowJobs } from './create-flow-jobs.ts'
 import { Executor, type JobWork } from './executor.ts'
+import { publishingEnds } from './job-ends.ts'
 import type { ExecutorParts, Membership, OpenParts } from './open-parts.ts'
 import { startSweeps } from './open-sweeps.ts'
 import { PlanJobs } from './plan-jobs.ts'
 import { createPlanSteps } from './plan-steps.ts'
-import { publishingEnds } from './job-ends.ts'
 
 type ExecutorSettings = Settings['executor']
 

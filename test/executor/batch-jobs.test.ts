@@ -1,4 +1,4 @@
-// Tests batch-jobs.ts with work/flows/batch: batches in SQLite, whose items this process executes with answers that a test gives.
+// Tests batch-jobs.ts and chunk-work.ts with work/flows/batch: batches in SQLite, whose items this process executes with answers that a test gives.
 
 import { expect } from 'chai'
 import { BatchJobs, type BatchJobsDeps, queueChunks, reconcileBatches } from '../../services/executor/batch-jobs.ts'
