@@ -5,8 +5,8 @@ import { BatchJobs } from './batch-jobs.ts'
 import { BatchWaves } from './batch-waves.ts'
 import type { Executor } from './executor.ts'
 import type { FlowJobs } from './flow-jobs.ts'
-import type { ExecutorParts, Membership } from './open-parts.ts'
 import { tellingBatches } from './job-ends.ts'
+import type { ExecutorParts, Membership } from './open-parts.ts'
 import { patientChecks } from './unhurried-flows.ts'
 
 type BatchSettings = Pick<Settings['executor'], 'hasDispatchStore'>

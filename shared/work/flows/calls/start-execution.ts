@@ -13,11 +13,10 @@ import { resolveInstance } from '../../../tenancy/tenant-config/credentials.ts'
 import type { LiveConfigs } from '../../../tenancy/tenant-config/live-configs.ts'
 import type { JobQueue } from '../../queue/port.ts'
 import type { CompileFlow } from '../compile.ts'
-import { refusalOf } from '../execute/outcome.ts'
+import { RETRY_SECS, refusalOf, withTrace } from '../execute/outcome.ts'
 import { inputFiles } from '../input-files.ts'
 import type { Dispatch, Dispatches, FlowDefinition, FlowRoute, FlowRunRequest } from '../port.ts'
 import { type Execution, endBy, isLost, jobOf, newDispatch, notStarted, rejected } from '../transitions.ts'
-import { RETRY_SECS, withTrace } from './answer.ts'
 
 export type StartDeps = {
   compile: CompileFlow

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../../kernel/events.ts'
 import { isJsonObject } from '../../../kernel/json.ts'
 import { truncate } from '../../../kernel/text.ts'
 import { sampleOf } from '../../../platform/schemas/samples/sample.ts'
-import { mainPrompts, type Prompts, subAgentPrompts } from '../execute/agents.ts'
+import { mainPrompts, type Prompts, subAgentPrompts } from '../execute/agent.ts'
 import { MAIN_AGENT } from '../execute/outcome.ts'
 import type { FlowDefinition, FlowTemplates, TemplateValues } from '../port.ts'
 
