@@ -12,7 +12,7 @@ import {
   type NewChunk,
 } from '../../shared/work/flows/batch/batch.ts'
 import type { BatchStore } from '../../shared/work/flows/batch/store.ts'
-import type { FlowLibrary } from '../../shared/work/flows/library.ts'
+import type { StoredFlows } from '../../shared/work/flows/stored-flows.ts'
 import type { Job, JobEnd, JobQueue } from '../../shared/work/queue/port.ts'
 import type { BatchWaves } from './batch-waves.ts'
 import { type ChunkDeps, ChunkWork, type Work } from './chunk-work.ts'
@@ -21,7 +21,7 @@ import { runUnhurried } from './unhurried-flows.ts'
 
 export type BatchJobsDeps = ChunkDeps & {
   batches: BatchStore
-  library: Pick<FlowLibrary, 'definitionOf'>
+  library: Pick<StoredFlows, 'definitionOf'>
   /** Left out: all calls go to the live API. */
   waves?: Pick<BatchWaves, 'advance'>
   /** Tells that a batch has ended. */
