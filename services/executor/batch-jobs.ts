@@ -16,7 +16,7 @@ import type { StoredFlows } from '../../shared/work/flows/stored-flows.ts'
 import type { Job, JobEnd, JobQueue } from '../../shared/work/queue/port.ts'
 import type { BatchWaves } from './batch-waves.ts'
 import { type ChunkDeps, ChunkWork, type Work } from './chunk-work.ts'
-import { JobRetry, type Settled } from './job-ends.ts'
+import { retryJobs, type Settled, type UntilEnded } from './job-ends.ts'
 import { runUnhurried } from './unhurried-flows.ts'
 
 export type BatchJobsDeps = ChunkDeps & {
@@ -40,11 +40,11 @@ const LOOK_EVERY_MS = 1_000
  */
 export class BatchJobs {
   readonly #deps: BatchJobsDeps
-  readonly #retry: JobRetry
+  readonly #untilEnded: UntilEnded
 
   constructor(deps: BatchJobsDeps) {
     this.#deps = deps
-    this.#retry = new JobRetry((id, cause) => {
+    this.#untilEnded = retryJobs((id, cause) => {
       deps.log.debug('the items of a batch cannot be run at the moment', { job: id, cause })
     })
   }
@@ -53,7 +53,7 @@ export class BatchJobs {
   handle(job: Job, giveWay?: AbortSignal): Promise<JobEnd | undefined> {
     const { draining } = this.#deps
     const leaving = giveWay ? AbortSignal.any([draining, giveWay]) : draining
-    return this.#retry.untilEnded(job, (tenant, id) =>
+    return this.#untilEnded(job, (tenant, id) =>
       isChunkJob(id) ? this.#settle(tenant, id, leaving) : runUnhurried(tenant, id, { ...this.#deps, leaving }),
     )
   }

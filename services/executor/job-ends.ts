@@ -104,42 +104,36 @@ export type Settled = { end: JobEnd | undefined } | undefined
 
 const LOOK_EVERY_MS = 1_000
 
+/** Calls `settle` until it says how the job ended, with a pause of a second. Never rejects. */
+export type UntilEnded = (
+  job: Job,
+  settle: (tenant: TenantId, id: string) => Promise<Settled>,
+) => Promise<JobEnd | undefined>
+
 /**
  * Keeps the jobs of one kind until their work has ended, here or elsewhere: if this process dies before, the queue hands a job to
- * another executor.
+ * another executor. `onFailure` is called with each failure of `settle`, which is called again.
  */
-export class JobRetry {
-  readonly #onFailure: (id: string, cause: unknown) => void
+export function retryJobs(onFailure: (id: string, cause: unknown) => void): UntilEnded {
   /** The jobs that a handler of this process is at work on. */
-  readonly #active = new Set<string>()
-
-  /** `onFailure` is called when an attempt has failed; it is repeated after a second. */
-  constructor(onFailure: (id: string, cause: unknown) => void) {
-    this.#onFailure = onFailure
-  }
-
-  /** Calls `settle` until it returns how the job ended. Never rejects. */
-  async untilEnded(
-    { tenant, id }: Job,
-    settle: (tenant: TenantId, id: string) => Promise<Settled>,
-  ): Promise<JobEnd | undefined> {
-    for (;;) {
-      const settled = await this.#once(id, () => settle(tenant, id))
-      if (settled) return settled.end
-      await sleep(LOOK_EVERY_MS)
-    }
-  }
-
-  async #once(id: string, settle: () => Promise<Settled>): Promise<Settled> {
-    if (this.#active.has(id)) return undefined // The queue has handed the job out again while its first handler is at work.
-    this.#active.add(id)
+  const active = new Set<string>()
+  const once = async (id: string, settle: () => Promise<Settled>): Promise<Settled> => {
+    if (active.has(id)) return undefined // The queue has handed the job out again while its first handler is at work.
+    active.add(id)
     try {
       return await settle()
     } catch (cause) {
-      this.#onFailure(id, cause)
+      onFailure(id, cause)
       return undefined
     } finally {
-      this.#active.delete(id)
+      active.delete(id)
+    }
+  }
+  return async ({ tenant, id }, settle) => {
+    for (;;) {
+      const settled = await once(id, () => settle(tenant, id))
+      if (settled) return settled.end
+      await sleep(LOOK_EVERY_MS)
     }
   }
 }

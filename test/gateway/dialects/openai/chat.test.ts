@@ -1,4 +1,4 @@
-// Tests chat.ts, flow-completion.ts and own-tools.ts: what a request starts, and what its client gets.
+// Tests chat.ts, flow-completion.ts and choices.ts: what a request starts, and what its client gets.
 import { expect } from 'chai'
 import type { FlowSurface } from '../../../../services/gateway/routes/flows/flows.ts'
 import type { AgentEvent, JsonObject } from '../../../../shared/kernel/events.ts'
