@@ -192,7 +192,7 @@ export const LAZY: readonly (readonly [from: string, to: string])[] = [
   ['services/cli/**', 'yaml'],
   ['services/console/boot.ts', 'services/console/main.tsx'], // After the first paint.
   ['services/console/main.tsx', 'services/console/base/show-texts.ts'], // Beside the sign-in: no part of the shell.
-  ['services/gateway/open-rate-limit.ts', 'shared/platform/redis/link.ts'], // The standalone form needs it only for a shared rate limit.
+  ['services/gateway/open-http.ts', 'shared/platform/redis/link.ts'], // The standalone form needs it only for a shared rate limit.
   ['shared/agent/providers/**', '@ai-sdk/*'],
   ['shared/agent/providers/**', 'undici'],
   ['shared/agent/providers/**', '@pydantic/genai-prices'],
