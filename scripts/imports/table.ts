@@ -192,7 +192,7 @@ export const LAZY: readonly (readonly [from: string, to: string])[] = [
   ['services/cli/**', 'yaml'],
   ['services/console/boot.ts', 'services/console/main.tsx'], // After the first paint.
   ['services/console/main.tsx', 'services/console/base/show-texts.ts'], // Beside the sign-in: no part of the shell.
-  ['services/gateway/open-rate-limit.ts', 'shared/platform/redis/link.ts'], // The standalone form needs it only for a shared rate limit.
+  ['services/gateway/open-http.ts', 'shared/platform/redis/link.ts'], // The standalone form needs it only for a shared rate limit.
   ['shared/agent/providers/**', '@ai-sdk/*'],
   ['shared/agent/providers/**', 'undici'],
   ['shared/agent/providers/**', '@pydantic/genai-prices'],
@@ -204,7 +204,7 @@ export const LAZY: readonly (readonly [from: string, to: string])[] = [
   ['shared/agent/tools/**', 'shared/agent/tools/workspace/file-diff.ts'], // It loads diff.
   ['services/ops/open-ops.ts', 'services/ops/**'], // It loads express in a worker, and takes a few ms of every start.
   ['services/ops/open-queues.ts', 'services/{http,ops}/**'], // Most processes are never asked for their queues.
-  ['services/ops/open-queues.ts', 'shared/work/queue/bullmq-board.ts'],
+  ['services/ops/open-queues.ts', 'shared/work/queue/bullmq.ts'],
   ['services/ops/**', 'prom-client'], // Most processes are never asked for their metrics.
   ['shared/work/queue/bullmq.ts', 'bullmq'], // It costs a gateway 75 ms and 20 MB, and few serve flows at once.
   ['services/wiring/open-workspaces.ts', 'shared/work/runs/kept/**'], // Few processes keep their workspaces in a store.

@@ -10,8 +10,7 @@ import { runIdOf } from '../../shared/kernel/ids.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Admission } from '../../shared/tenancy/limits/admission.ts'
 import { BATCH_ITEMS } from '../../shared/tenancy/limits/start-order.ts'
-import type { FlowExecution } from '../../shared/work/flows/execute/agents.ts'
-import type { FlowOutcome } from '../../shared/work/flows/execute/execute.ts'
+import type { FlowExecution, FlowOutcome } from '../../shared/work/flows/execute/execute.ts'
 import { refusalOf, terminalEvent } from '../../shared/work/flows/execute/outcome.ts'
 import type { FlowMemory } from '../../shared/work/flows/flow-memory.ts'
 import type { Dispatch, Dispatches, FlowRef } from '../../shared/work/flows/port.ts'
@@ -21,7 +20,7 @@ import type { CancelCode } from '../../shared/work/runs/run-identity.ts'
 import type { Runs } from '../../shared/work/runs/runs.ts'
 import { FlowEnds, type FlowEndsDeps, jobEndOf } from './flow-ends.ts'
 import { FlowPreparation, type FlowPreparationDeps } from './flow-preparation.ts'
-import { JobRetry, type Settled } from './job-retry.ts'
+import { retryJobs, type Settled, type UntilEnded } from './job-ends.ts'
 
 /** Executes a flow for a tenant; the outcome is its last value. */
 export type ExecuteFlow = (
@@ -66,7 +65,7 @@ type Executed = { outcome: FlowOutcome; execution: FlowExecution | undefined }
 /** The jobs that execute flows: each claims its dispatch, executes it as a run, and records how it ended. */
 export class FlowJobs {
   readonly #deps: FlowJobsDeps
-  readonly #retry: JobRetry
+  readonly #untilEnded: UntilEnded
   readonly #preparation: FlowPreparation
   readonly #ends: FlowEnds
   /** What vendors' batches have answered to the calls of executions that begin here, by their ids. */
@@ -76,7 +75,7 @@ export class FlowJobs {
     this.#deps = deps
     this.#preparation = new FlowPreparation(deps)
     this.#ends = new FlowEnds(deps)
-    this.#retry = new JobRetry((id, cause) => {
+    this.#untilEnded = retryJobs((id, cause) => {
       deps.log.debug('a flow cannot be executed or ended at the moment', { trace_id: id, cause })
     })
   }
@@ -102,7 +101,7 @@ export class FlowJobs {
 
   /** Resolves when the dispatch has ended, here or elsewhere. Never rejects. */
   handle(job: Job): Promise<JobEnd | undefined> {
-    return this.#retry.untilEnded(job, (tenant, id) => this.#advance(tenant, id, job.reader))
+    return this.#untilEnded(job, (tenant, id) => this.#advance(tenant, id, job.reader))
   }
 
   /** Ends a dispatch whose executors have died each time. */

@@ -5,15 +5,15 @@ import { AppError } from '../../shared/kernel/errors.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { CompileFlow } from '../../shared/work/flows/compile.ts'
-import type { FlowExecution } from '../../shared/work/flows/execute/agents.ts'
+import type { FlowExecution } from '../../shared/work/flows/execute/execute.ts'
 import type { FlowMemory } from '../../shared/work/flows/flow-memory.ts'
-import type { FlowLibrary } from '../../shared/work/flows/library.ts'
 import type { Dispatch, Dispatches, FlowRef } from '../../shared/work/flows/port.ts'
+import type { StoredFlows } from '../../shared/work/flows/stored-flows.ts'
 import { numbersBefore } from '../../shared/work/flows/transitions.ts'
 
 export type FlowPreparationDeps = {
   dispatches: Pick<Dispatches, 'input' | 'noteAction'>
-  library: Pick<FlowLibrary, 'definitionOf'>
+  library: Pick<StoredFlows, 'definitionOf'>
   compile: CompileFlow
   memory: Pick<FlowMemory, 'promptText'>
   /** Whether this process may still act for what it has claimed. */

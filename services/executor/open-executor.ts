@@ -1,3 +1,4 @@
+import { CallPool } from '../../shared/agent/providers/batch/pool/pool.ts'
 import { unattended } from '../../shared/agent/tools/unattended.ts'
 import { planIdOf, planRunId } from '../../shared/kernel/ids.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
@@ -13,16 +14,20 @@ import { createFenceGuard } from '../../shared/work/runs/fence-guard.ts'
 import type { ModelSource } from '../../shared/work/runs/models.ts'
 import { RunReporter } from '../../shared/work/runs/run-report.ts'
 import { createModelSource } from '../wiring/models/create-models.ts'
+import type { OpenedTenantConfig } from '../wiring/open-tenant-config.ts'
 import { openWorkspaces } from '../wiring/open-workspaces.ts'
-import { ITEMS_AT_ONCE } from './batch-jobs.ts'
-import { createBatchJobs } from './create-batch-jobs.ts'
+import { BatchJobs } from './batch-jobs.ts'
+import { BatchWaves } from './batch-waves.ts'
+import { ITEMS_AT_ONCE } from './chunk-work.ts'
 import { createFlowJobs } from './create-flow-jobs.ts'
 import { Executor, type JobWork } from './executor.ts'
+import type { FlowJobs } from './flow-jobs.ts'
+import { publishingEnds, tellingBatches } from './job-ends.ts'
 import type { ExecutorParts, Membership, OpenParts } from './open-parts.ts'
 import { startSweeps } from './open-sweeps.ts'
 import { PlanJobs } from './plan-jobs.ts'
 import { createPlanSteps } from './plan-steps.ts'
-import { publishingEnds } from './publish-ends.ts'
+import { patientChecks } from './unhurried-flows.ts'
 
 type ExecutorSettings = Settings['executor']
 
@@ -175,5 +180,29 @@ function createPlanJobs(
     events,
     metrics,
     log,
+  })
+}
+
+type BatchSettings = Pick<Settings['executor'], 'hasDispatchStore'>
+type BatchParts = ExecutorParts & { executor: Executor; tenantConfig: OpenedTenantConfig; flowJobs: FlowJobs }
+
+/** Opens the jobs that run the items of batches, with the batch endpoints of the tenants' instances. */
+function createBatchJobs(
+  { hasDispatchStore: keepsHistory }: BatchSettings,
+  { flows: parts, store, tenantConfig, executor, flowJobs: flows, tools, events, log }: BatchParts,
+  membership: Pick<Membership, 'epoch' | 'executors'>,
+): BatchJobs {
+  const { configs, limits, outbox, openVendor } = tenantConfig
+  const { batches, files, pooled } = store
+  const now = () => new Date()
+  const shared = { ...parts, batches, checkers: patientChecks(parts.schemas), flows, now, log }
+  const pool = new CallPool({ store: pooled, now })
+  return new BatchJobs({
+    ...{ ...shared, files, configs, keepsHistory },
+    waves: new BatchWaves({ ...shared, ...membership, pool, toolBox: tools.toolBox, openVendor }),
+    admission: limits.admission,
+    tell: tellingBatches({ events, outbox }),
+    runs: executor.runs,
+    draining: executor.draining,
   })
 }

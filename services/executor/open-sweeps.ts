@@ -8,8 +8,8 @@ import type { PlanSchedules } from '../../shared/work/plans/schedules.ts'
 import { createAbsence } from '../../shared/work/runs/records/lost-runs.ts'
 import { recordLost } from '../wiring/run-records.ts'
 import { queueChunks, reconcileBatches } from './batch-jobs.ts'
+import { tellingBatches } from './job-ends.ts'
 import type { ExecutorParts, Membership } from './open-parts.ts'
-import { tellingBatches } from './publish-ends.ts'
 
 type Parts = Pick<ExecutorParts, 'flows' | 'store' | 'tenantConfig' | 'events' | 'queue' | 'fence' | 'log'>
 type PlanParts = { schedules: Pick<PlanSchedules, 'restore'> }

@@ -15,7 +15,7 @@ import { giveUp, takeOver } from '../../shared/work/plans/transitions.ts'
 import type { Job, JobEnd } from '../../shared/work/queue/port.ts'
 import { TITLE_CHARS } from '../../shared/work/runs/records/record.ts'
 import type { Runs } from '../../shared/work/runs/runs.ts'
-import { JobRetry, type Settled } from './job-retry.ts'
+import { retryJobs, type Settled, type UntilEnded } from './job-ends.ts'
 
 export type PlanJobsDeps = {
   runs: Pick<Runs, 'open'>
@@ -44,11 +44,11 @@ type Handling = { leaving: AbortSignal; reader?: Job['reader'] | undefined }
 /** The jobs that execute plans: each claims its plan, or takes it over from a dead executor, and executes its steps. */
 export class PlanJobs {
   readonly #deps: PlanJobsDeps
-  readonly #retry: JobRetry
+  readonly #untilEnded: UntilEnded
 
   constructor(deps: PlanJobsDeps) {
     this.#deps = deps
-    this.#retry = new JobRetry((id, cause) => {
+    this.#untilEnded = retryJobs((id, cause) => {
       deps.log.debug('a plan cannot be executed at the moment', { plan_id: id, cause })
     })
   }
@@ -57,7 +57,7 @@ export class PlanJobs {
   handle(job: Job, giveWay?: AbortSignal): Promise<JobEnd | undefined> {
     const { draining } = this.#deps
     const leaving = giveWay ? AbortSignal.any([draining, giveWay]) : draining
-    return this.#retry.untilEnded(job, (tenant, id) => this.#settle(tenant, id, { leaving, reader: job.reader }))
+    return this.#untilEnded(job, (tenant, id) => this.#settle(tenant, id, { leaving, reader: job.reader }))
   }
 
   /** Fails a plan whose executors have died each time. */

@@ -10,7 +10,7 @@ import { turnOf } from '../../shared/tenancy/limits/start-lines.ts'
 import { BATCH_ITEMS } from '../../shared/tenancy/limits/start-order.ts'
 import type { Dispatch, Dispatches } from '../../shared/work/flows/port.ts'
 import type { FlowJobs } from './flow-jobs.ts'
-import type { Settled } from './job-retry.ts'
+import type { Settled } from './job-ends.ts'
 
 /** The pause before a place is asked for again where the line is full, or cannot be reached. */
 const WAIT_MS = 5_000

@@ -37,7 +37,7 @@ import { batchRoutes } from './routes/flows/batches.ts'
 import { type DispatchSurface, dispatchRoutes } from './routes/flows/dispatches.ts'
 import { flowMemoryRoutes } from './routes/flows/flow-memory.ts'
 import { flowRunRoutes } from './routes/flows/flow-runs.ts'
-import type { FlowSurface } from './routes/flows/flow-surface.ts'
+import type { FlowSurface } from './routes/flows/flows.ts'
 import { flowRoutes } from './routes/flows/flows.ts'
 import { folderFileRoutes } from './routes/folder-files.ts'
 import { describeCaller, type ServerFacts } from './routes/me.ts'
@@ -45,11 +45,10 @@ import { permissionRoutes, type ReplyToolBox } from './routes/permissions.ts'
 import { type PlanSurface, planRoutes } from './routes/plans.ts'
 import { runRoutes } from './routes/runs.ts'
 import { sessionRoutes } from './routes/sessions.ts'
-import { sendMessage, startRun } from './routes/start-run.ts'
 import { type ListedTools, listTools } from './routes/tools.ts'
 import { type TranscriptionDeps, transcribeUpload } from './routes/transcriptions.ts'
 import { showUsage } from './routes/usage.ts'
-import { createAnswerStart } from './starting/answer-start.ts'
+import { sendMessage, startRun } from './starting/answer-start.ts'
 import { withAttachments } from './starting/attach.ts'
 import { StartOnce } from './starting/start-once.ts'
 import type { EventStreams } from './streams/event-streams.ts'
@@ -213,16 +212,16 @@ function guardedRoutes(deps: AppDeps): RouteTable {
   const readBody = createReadBody(bodies, limits.body)
   const relay = createRelay(limits.relay, deps.output)
   const once = new StartOnce(deps.startKeys, broker)
-  const answerStart = createAnswerStart(broker, relay, once)
+  const starting = { broker, relay, once, readBody }
   const sessions = sessionRoutes({ broker, readBody })
   const admit = whileHeapIsLow(limits.isHeapHigh)
   return withScopes({
     '/me': { get: describeCaller(deps) },
-    '/agent/run': { post: admit(startRun({ broker, readBody, answerStart })) },
+    '/agent/run': { post: admit(startRun(starting)) },
     '/sessions': { get: sessions.list, post: admit(sessions.create) },
     '/sessions/:id': { get: sessions.read, patch: sessions.rename, delete: sessions.remove },
     '/sessions/:id/fork': { post: admit(sessions.fork) },
-    '/sessions/:id/messages': { get: sessions.messages, post: admit(sendMessage({ broker, readBody, answerStart })) },
+    '/sessions/:id/messages': { get: sessions.messages, post: admit(sendMessage(starting)) },
     ...permissionRoutes({ broker, toolBox, decided: stored?.decided, readBody }),
     '/events': { get: followEvents({ eventStreams: deps.eventStreams, relay }) },
     '/tools': { get: listTools(toolBox) },

@@ -23,7 +23,8 @@ import { createFlows, type FlowParts } from '../wiring/create-flows.ts'
 import type { OpenedStore } from '../wiring/open-store.ts'
 import type { OpenedTenantConfig } from '../wiring/open-tenant-config.ts'
 import type { DispatchSurface } from './routes/flows/dispatches.ts'
-import type { FlowRunSurface, FlowSurface } from './routes/flows/flow-surface.ts'
+import type { FlowRunSurface } from './routes/flows/flow-runs.ts'
+import type { FlowSurface } from './routes/flows/flows.ts'
 
 type Parts = {
   store: OpenedStore | undefined

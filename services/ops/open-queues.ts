@@ -44,7 +44,7 @@ async function openPage(watched: () => QueueMonitor | undefined): Promise<Opened
 
 async function openDashboard(redis: RedisArgs, log: Log): Promise<Opened> {
   const [{ openBoardQueues }, { createDashboard }] = await Promise.all([
-    import('../../shared/work/queue/bullmq-board.ts'),
+    import('../../shared/work/queue/bullmq.ts'),
     import('./dashboard.ts'),
   ])
   const { queues, close } = await openBoardQueues(...redis)

@@ -1,4 +1,4 @@
-// Tests the files of runs and messages in both forms: services/gateway/starting/attach.ts, services/worker/check-choices.ts and shared/agent/engine/attached-files.ts.
+// Tests the files of runs and messages in both forms: services/gateway/starting/attach.ts, services/worker/begin-run.ts and shared/agent/engine/attached-files.ts.
 
 import { expect } from 'chai'
 import { runIdOf } from '../../shared/kernel/ids.ts'

@@ -1,4 +1,4 @@
-// Tests batch-jobs.ts with work/flows/batch: batches in SQLite, whose items this process executes with answers that a test gives.
+// Tests batch-jobs.ts and chunk-work.ts with work/flows/batch: batches in SQLite, whose items this process executes with answers that a test gives.
 
 import { expect } from 'chai'
 import { BatchJobs, type BatchJobsDeps, queueChunks, reconcileBatches } from '../../services/executor/batch-jobs.ts'
@@ -16,7 +16,7 @@ import { EMPTY_CONFIG, NO_LIMITS } from '../../shared/tenancy/tenant-config/conf
 import { type Batch, divide, progressOf } from '../../shared/work/flows/batch/batch.ts'
 import { BatchCalls } from '../../shared/work/flows/batch/calls.ts'
 import { BatchStore } from '../../shared/work/flows/batch/store.ts'
-import type { FlowExecution } from '../../shared/work/flows/execute/agents.ts'
+import type { FlowExecution } from '../../shared/work/flows/execute/execute.ts'
 import type { Dispatch, DispatchOutput, Flow } from '../../shared/work/flows/port.ts'
 import { StoredDispatches } from '../../shared/work/flows/store/dispatches.ts'
 import { endBy } from '../../shared/work/flows/transitions.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createTokenIdentify } from '../../services/gateway/identify.ts'
+import { createTokenIdentify } from '../../services/gateway/open-identify.ts'
 import { DEFAULT_TENANT, type TenantId } from '../../shared/kernel/tenant.ts'
 import { tenantId } from '../support/tenant.ts'
 import { sessionOf } from './session-of.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createTokenIdentify } from '../../services/gateway/identify.ts'
+import { createTokenIdentify } from '../../services/gateway/open-identify.ts'
 import { useGateways } from './setup.ts'
 
 const PAGE = 'https://app.example'

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import type { FlowRunSurface, FlowSurface } from '../../services/gateway/routes/flows/flow-surface.ts'
+import type { FlowRunSurface } from '../../services/gateway/routes/flows/flow-runs.ts'
+import type { FlowSurface } from '../../services/gateway/routes/flows/flows.ts'
 import { type FlowParts, createFlows as openServices } from '../../services/wiring/create-flows.ts'
 import { openStandaloneStore } from '../../services/wiring/open-store.ts'
 import type { ToolBox } from '../../shared/agent/tools/port.ts'

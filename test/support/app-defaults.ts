@@ -1,5 +1,5 @@
 import type { Access, AppDeps, Configured, Origins, Pages, Queued, Stored } from '../../services/gateway/app.ts'
-import { createOpenIdentify } from '../../services/gateway/identify.ts'
+import { createOpenIdentify } from '../../services/gateway/open-identify.ts'
 import { EventStreams } from '../../services/gateway/streams/event-streams.ts'
 import { NO_METRICS } from '../../shared/kernel/metrics.ts'
 import { DIALECT_NAMES } from '../../shared/platform/config/dialects.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { checkFiles } from '../../services/worker/check-choices.ts'
+import { checkFiles } from '../../services/worker/begin-run.ts'
 import type { Models, Route } from '../../shared/agent/engine/resources.ts'
 import type { Ability, ModelProvider } from '../../shared/agent/providers/port.ts'
 import type { AttachedFile } from '../../shared/kernel/attachment.ts'

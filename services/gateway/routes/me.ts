@@ -8,7 +8,7 @@ import { MAX_ATTACHMENT_BYTES } from '../../../shared/kernel/attachment.ts'
 import { MAX_SCHEMA_BYTES } from '../../../shared/platform/schemas/budget.ts'
 import { scopesOf, subjectOf, tenantOf } from '../middleware/auth.ts'
 import type { ConfigSurface } from './config/enabled.ts'
-import type { FlowSurface } from './flows/flow-surface.ts'
+import type { FlowSurface } from './flows/flows.ts'
 import { MAX_OUTPUT_CHARS, MAX_PARTS_CHARS } from './tool-calls.ts'
 
 /** Facts of this server that every caller may know. */

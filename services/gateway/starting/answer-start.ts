@@ -1,10 +1,11 @@
-import type { Request, Response } from 'express'
+import type { Request, RequestHandler, Response } from 'express'
 import type { Broker, OnNamed, OpenedRun } from '../../../shared/cluster/commands/broker.ts'
 import type { RunSummary } from '../../../shared/cluster/commands/runs.ts'
 import { retryUntil } from '../../../shared/kernel/async/retry.ts'
-import { answerUntilLeft, endWithClient, onDisconnectOf } from '../client-gone.ts'
+import type { ReadBody } from '../bodies/body.ts'
+import { answerUntilLeft, endWithClient, onDisconnectOf, readerNeeds } from '../client-gone.ts'
 import { tenantOf } from '../middleware/auth.ts'
-import { idempotencyKeyOf, lastEventId } from '../params.ts'
+import { idempotencyKeyOf, lastEventId, pathId, queryFlag, SESSION } from '../params.ts'
 import { AnnouncedFrames, placeAnnouncement } from '../streams/announced-frames.ts'
 import { resumeRun } from '../streams/resume-run.ts'
 import type { Relay } from '../streams/sse.ts'
@@ -12,7 +13,40 @@ import { answerOf } from './run-answer.ts'
 import type { StartedRun, StartOnce } from './start-once.ts'
 import { announcement, findWaitingRun, type WaitingRun, waitingBody } from './waiting-run.ts'
 
-export type Start = {
+type Deps = { broker: Broker; relay: Relay; once: StartOnce }
+
+/** Starts a one-shot run. A refusal is a plain HTTP error, because the stream opens only after the run is accepted. */
+export function startRun({ readBody, ...deps }: Deps & { readBody: ReadBody }): RequestHandler {
+  return async (req, res) => {
+    const { customer_id, ...rest } = await readBody(req, res, 'RunRequest')
+    const request = { ...rest, ...(customer_id ? { customer_id } : {}) } // An empty id counts as none (D2.11).
+    const needs = readerNeeds(req)
+    if (queryFlag(req, 'dry_run'))
+      return answerDryRun(req, res, () => deps.broker.estimateRun(tenantOf(res), { ...request, ...needs }))
+    const open = (onNamed?: OnNamed) => deps.broker.startRun(tenantOf(res), { ...request, ...needs }, onNamed)
+    await answerStart(req, res, deps, { operation: 'run', request, open })
+  }
+}
+
+/** Answers a dry run (D57). Its key is checked as that of a start, and stands for nothing. */
+async function answerDryRun(req: Request, res: Response, estimate: () => Promise<object>): Promise<void> {
+  idempotencyKeyOf(req)
+  res.json(await estimate())
+}
+
+/** Continues a session's conversation. */
+export function sendMessage({ readBody, ...deps }: Deps & { readBody: ReadBody }): RequestHandler {
+  return async (req, res) => {
+    const sessionId = pathId(req, 'id', SESSION)
+    const request = await readBody(req, res, 'SendMessageRequest')
+    const needs = readerNeeds(req)
+    const open = (onNamed?: OnNamed) =>
+      deps.broker.sendMessage(tenantOf(res), sessionId, { ...request, ...needs }, onNamed)
+    await answerStart(req, res, deps, { operation: `message ${sessionId}`, request, sessionId, open })
+  }
+}
+
+type Start = {
   /** The kind of request, for which an Idempotency-Key is unique. */
   operation: string
   request: { background?: boolean; if_waiting?: 'wait' | 'deny'; wait_secs?: number }
@@ -23,43 +57,41 @@ export type Start = {
 }
 
 /** Starts a run and answers the request with its events, its result, or its id alone (D25). */
-export type AnswerStart = (req: Request, res: Response, start: Start) => Promise<void>
-
-export function createAnswerStart(broker: Broker, relay: Relay, once: StartOnce): AnswerStart {
-  return async (req, res, { operation, request, sessionId, open }) => {
-    const key = idempotencyKeyOf(req)
-    const after = key === undefined ? 0 : lastEventId(req)
-    const onDisconnect = onDisconnectOf(req)
-    const started: StartedRun =
-      key === undefined
-        ? { ...(await open()), isReplayed: false }
-        : await once.start(tenantOf(res), { operation, key, request, open })
-    const { runId, isReplayed } = started
-    const mayWait = sessionId !== undefined && request.if_waiting !== 'deny'
-    const findWaiting = async () => (mayWait ? findWaitingRun(broker, tenantOf(res), sessionId, runId) : undefined)
-    const named = () => {
-      if (isReplayed) res.setHeader('Idempotency-Replayed', 'true')
-      return res.setHeader('X-Run-ID', runId)
-    }
-    if (onDisconnect === 'cancel' && !request.background) endWithClient(broker, res, { runId })
-    if (request.background) {
-      await leaveRunning(started, () => broker.followRun(tenantOf(res), runId, 0))
-      const waiting = await findWaiting().catch(() => undefined) // The run is accepted, whatever it waits for.
+async function answerStart(req: Request, res: Response, deps: Deps, start: Start): Promise<void> {
+  const { broker, once } = deps
+  const { operation, request, sessionId, open } = start
+  const key = idempotencyKeyOf(req)
+  const after = key === undefined ? 0 : lastEventId(req)
+  const onDisconnect = onDisconnectOf(req)
+  const started: StartedRun =
+    key === undefined
+      ? { ...(await open()), isReplayed: false }
+      : await once.start(tenantOf(res), { operation, key, request, open })
+  const { runId, isReplayed } = started
+  const mayWait = sessionId !== undefined && request.if_waiting !== 'deny'
+  const findWaiting = async () => (mayWait ? findWaitingRun(broker, tenantOf(res), sessionId, runId) : undefined)
+  const named = () => {
+    if (isReplayed) res.setHeader('Idempotency-Replayed', 'true')
+    return res.setHeader('X-Run-ID', runId)
+  }
+  if (onDisconnect === 'cancel' && !request.background) endWithClient(broker, res, { runId })
+  if (request.background) {
+    await leaveRunning(started, () => broker.followRun(tenantOf(res), runId, 0))
+    const waiting = await findWaiting().catch(() => undefined) // The run is accepted, whatever it waits for.
+    named()
+      .status(202)
+      .json({ run_id: runId, ...(waiting && { waiting_for_permission: waitingBody(waiting) }) })
+  } else if (wantsJson(req)) {
+    await answerUntilLeft(res, async (signal) => {
+      const { calls: _, ...answer } = await answerOf(started, signal)
       named()
-        .status(202)
-        .json({ run_id: runId, ...(waiting && { waiting_for_permission: waitingBody(waiting) }) })
-    } else if (wantsJson(req)) {
-      await answerUntilLeft(res, async (signal) => {
-        const { calls: _, ...answer } = await answerOf(started, signal)
-        named()
-        return answer
-      })
-    } else {
-      named()
-      const place = request.wait_secs && (() => broker.getRun(tenantOf(res), runId))
-      const frames = mayWait || place ? announced(started.frames, { findWaiting, place }) : started.frames
-      await streamStarted({ broker, relay }, res, { ...started, frames, after })
-    }
+      return answer
+    })
+  } else {
+    named()
+    const place = request.wait_secs && (() => broker.getRun(tenantOf(res), runId))
+    const frames = mayWait || place ? announced(started.frames, { findWaiting, place }) : started.frames
+    await streamStarted(deps, res, { ...started, frames, after })
   }
 }
 

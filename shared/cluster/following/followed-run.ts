@@ -86,7 +86,7 @@ export class FollowedRun extends PullIterator<Frames> {
       source.return?.().catch(() => {}) // Nobody can receive the error.
       return
     }
-    this.#mode = 'at'
+    this.#enter('at', 'waiting', 'moving')
     this.#hasNews = false
     this.#stream = stream
     this.#source = source
@@ -125,8 +125,8 @@ export class FollowedRun extends PullIterator<Frames> {
     await this.#source?.return?.()
   }
 
-  #enter(next: Mode, from: Mode): undefined {
-    if (this.#mode !== from) throw new Error(`a followed run cannot go from ${this.#mode} to ${next}`)
+  #enter(next: Mode, ...from: readonly Mode[]): undefined {
+    if (!from.includes(this.#mode)) throw new Error(`a followed run cannot go from ${this.#mode} to ${next}`)
     this.#mode = next
   }
 
@@ -196,7 +196,7 @@ export class FollowedRun extends PullIterator<Frames> {
 
   #endIf(found: { end: Frames | undefined } | undefined): undefined {
     if (!found || this.#mode === 'ended') return
-    this.#mode = 'ended'
+    this.#enter('ended', 'at', 'moving')
     this.#end = found.end
   }
 

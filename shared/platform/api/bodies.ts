@@ -1,6 +1,7 @@
-import type { Decoded, Lines } from './decode.ts'
+import { once } from '../../kernel/async/once.ts'
+import type { Decode, Decoded, Lines } from './decode.ts'
 import { DecodeThread, type DecodeThreadLimits } from './decode-thread.ts'
-import { decoderOf } from './decoders.ts'
+import { readBodySchemas } from './document.ts'
 
 export interface Bodies {
   /** Decodes a body and checks it against a schema of `openapi.yaml`, named after it. The caller must not use `bytes` afterwards. */
@@ -24,4 +25,20 @@ export function createBodies(threadLimits = THREAD_LIMITS): Bodies {
       return isSmall ? (await decoderOf(name))(bytes, lines) : thread.decode({ name, bytes, lines })
     },
   }
+}
+
+const decoders = new Map<string, () => Promise<Decode>>()
+
+/** The decoder for bodies of a schema of `openapi.yaml`, which is read and compiled for the first of them. */
+export function decoderOf(schema: string): Promise<Decode> {
+  const known = decoders.get(schema)
+  if (known) return known()
+  const load = once(() => loadDecoder(schema))
+  decoders.set(schema, load)
+  return load()
+}
+
+async function loadDecoder(schema: string): Promise<Decode> {
+  const { createDecode } = await import('./decode.ts') // Imported on first use: it loads ajv, which takes 14 MB.
+  return createDecode(await readBodySchemas(schema), schema)
 }

@@ -1,7 +1,7 @@
 import { getHeapStatistics } from 'node:v8'
 import { parentPort } from 'node:worker_threads'
+import { decoderOf } from './bodies.ts'
 import type { DecodeAnswer, DecodeTask } from './decode-thread.ts'
-import { decoderOf } from './decoders.ts'
 
 /** Runs in the thread that `decode-thread.ts` starts. Each task is answered with one message; the next one comes behind it. */
 parentPort?.on('message', (task: DecodeTask) => void answer(task))

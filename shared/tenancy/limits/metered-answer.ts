@@ -5,7 +5,8 @@ import type { Turn, TurnRefusal } from '../room/port.ts'
 import { FREE_TURN } from '../room/rooms.ts'
 import type { BudgetRefusal } from './budgets.ts'
 import { NOTHING_SPENT, type Spent } from './port.ts'
-import type { Reservation, Reservations } from './reservations.ts'
+import type { Reservations } from './reservations.ts'
+import type { Reservation } from './tenant-holds.ts'
 
 /** One call of a model: its budget, its turn at the provider, and its answer. */
 type Metered = {

@@ -2,7 +2,7 @@ import type { Files } from '../../agent/files/files.ts'
 import type { QueuePlan } from '../../agent/tools/port.ts'
 import type { Broker } from '../../cluster/commands/broker.ts'
 import type { AttachedFile } from '../../kernel/attachment.ts'
-import { hasKind, invalidRequest } from '../../kernel/errors.ts'
+import { hasKind, invalidRequest, MAX_PROBLEMS, type Problem, problemOfBody } from '../../kernel/errors.ts'
 import { newPlanId, planRunId } from '../../kernel/ids.ts'
 import type { Plan, PlanStep } from '../../kernel/plan-step.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
@@ -10,7 +10,8 @@ import { canonicalHash, type JoinableKeys, keyMismatch } from '../../platform/st
 import { undoRefused } from '../../platform/store/take-back.ts'
 import type { EventSink, TenantEvent } from '../../tenancy/events/port.ts'
 import type { Job, JobQueue } from '../queue/port.ts'
-import { planProblem } from './plan.ts'
+import { wavesOf } from './graph.ts'
+import { planProblem, planProblems } from './plan.ts'
 import type { PlanRecord, Plans } from './port.ts'
 import { assertRepeatable, retryOf } from './retry.ts'
 import { type NewPlan, newPlan } from './transitions.ts'
@@ -221,3 +222,17 @@ export const queuePlanWith =
 
 /** The same where the queue is off (PLAN_QUEUE), or there is no store. */
 export const queueNothing = (): QueuePlan => async () => ({ note: 'the plan queue is switched off on this server' })
+
+/** `waves` holds the ids of the steps that can run at the same time, and is empty while there are problems. */
+export type PlanCheck = { problems: Problem[]; waves: string[][] }
+
+/** Says what a submit of this plan would say, with all problems at once, and stores nothing (D27.3). */
+export function checkPlan(plan: PlanRequest): PlanCheck {
+  const found = [...planProblems(plan)].slice(0, MAX_PROBLEMS)
+  const problems = found.map(({ path, message }) => ({ param: path, message }))
+  const waves = problems.length > 0 ? [] : wavesOf(plan.steps).waves.map((wave) => wave.map(({ id }) => id))
+  return { problems, waves }
+}
+
+/** The same for a plan that its schema refuses, which is why it was not read. Throws `cause` when it is another error. */
+export const refusedPlan = (cause: unknown): PlanCheck => ({ problems: [problemOfBody(cause)], waves: [] })

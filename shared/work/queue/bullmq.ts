@@ -7,7 +7,7 @@ import type { RedisOptions } from '../../platform/config/redis-place.ts'
 import type { ClientTimes } from '../../platform/redis/connect.ts'
 import { type BullData, bullConnection, closeInTime, keyPrefixOf, repeatStrategy } from './bullmq-redis.ts'
 import { countJobs, missingJobs, placeOf } from './bullmq-scripts.ts'
-import type { Job, JobKind, JobQueue, QueueMonitor } from './port.ts'
+import { JOB_KINDS, type Job, type JobKind, type JobQueue, type QueueMonitor } from './port.ts'
 
 const ANSWER_MS = 1_500
 const CONNECT_MS = 1_000
@@ -116,5 +116,18 @@ export async function answered<T>(call: Promise<T>): Promise<T> {
       retryAfterSecs: RETRY_SECS,
       cause,
     })
+  }
+}
+
+export type BoardQueues = { queues: readonly Queue<BullData>[]; close(): Promise<void> }
+
+/** Opens the queues of all kinds for the dashboard. Connects without waiting for Redis. */
+export async function openBoardQueues(url: string, options: RedisOptions): Promise<BoardQueues> {
+  const queues = await Promise.all(JOB_KINDS.map((kind) => openQueue(kind, url, options)))
+  return {
+    queues,
+    async close() {
+      await Promise.all(queues.map((queue) => closeInTime(queue, queue.close())))
+    },
   }
 }

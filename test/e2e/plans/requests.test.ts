@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { PlanCheck } from '../../../shared/work/plans/check.ts'
+import type { PlanCheck } from '../../../shared/work/plans/submit.ts'
 import type { PlanView, StepRunView } from '../../../shared/work/plans/view.ts'
 import { AUDIENCE, Issuer } from '../../support/issuer/issuer.ts'
 import { newSigner } from '../../support/issuer/signer.ts'

@@ -1,4 +1,4 @@
-// Tests hold.ts: what a process holds back shows in what its calls may do.
+// Tests tenant-holds.ts and hold.ts: what a process holds back shows in what its calls may do.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect } from 'chai'
 import fc from 'fast-check'
@@ -9,7 +9,8 @@ import { Hold } from '../../../shared/tenancy/limits/hold.ts'
 import { SINGLE_PROCESS } from '../../../shared/tenancy/limits/holds.ts'
 import { type BudgetHolds, NOTHING_HELD, NOTHING_SPENT, type Spent } from '../../../shared/tenancy/limits/port.ts'
 import { createRedisHolds } from '../../../shared/tenancy/limits/redis-holds.ts'
-import { type Reservation, Reservations } from '../../../shared/tenancy/limits/reservations.ts'
+import { Reservations } from '../../../shared/tenancy/limits/reservations.ts'
+import type { Reservation } from '../../../shared/tenancy/limits/tenant-holds.ts'
 import { NO_LIMITS, type TenantLimits } from '../../../shared/tenancy/tenant-config/config.ts'
 import { useRedis } from '../../support/redis.ts'
 import { settled } from '../../support/settled.ts'

@@ -1,3 +1,5 @@
+// Tests library.ts and stored-flows.ts: flows from draft to deletion, and as they are read.
+
 import { expect } from 'chai'
 import type { JsonObject } from '../../../shared/kernel/events.ts'
 import type { TenantEvent } from '../../../shared/tenancy/events/port.ts'

@@ -1,5 +1,5 @@
 import { createApp } from '../../../../services/gateway/app.ts'
-import { createTokenIdentify } from '../../../../services/gateway/identify.ts'
+import { createTokenIdentify } from '../../../../services/gateway/open-identify.ts'
 import { EventStreams } from '../../../../services/gateway/streams/event-streams.ts'
 import type { Broker } from '../../../../shared/cluster/commands/broker.ts'
 import { createLog } from '../../../../shared/kernel/log.ts'

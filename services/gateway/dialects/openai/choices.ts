@@ -1,4 +1,5 @@
 import type { Response } from 'express'
+import type { ClientTool } from '../../../../shared/agent/tools/client-tools.ts'
 import type { RunRequest } from '../../../../shared/cluster/commands/runs.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
 import { escapePointer } from '../../../../shared/kernel/json.ts'
@@ -7,8 +8,8 @@ import { budgetProblem } from '../../../../shared/platform/schemas/budget.ts'
 import { unusableSchema } from '../../../../shared/platform/schemas/problems.ts'
 import type { CheckValue } from '../../bodies/body.ts'
 import type { Fields } from '../shared/fields.ts'
+import { unsupportedField } from '../shared/messages.ts'
 import { inPlaces, type Places } from '../shared/places.ts'
-import { ownTools } from './own-tools.ts'
 
 type Choices = Pick<
   RunRequest,
@@ -82,3 +83,25 @@ const valueAt = (value: JsonObject, pointer: string): unknown =>
     .slice(1)
     .split('/')
     .reduce((each: unknown, key) => (each as JsonObject | null | undefined)?.[key], value)
+
+/**
+ * The client's own tools of a request (D46.1). Of chat completions their fields are in `function`. Throws `invalid_request` for tools of other types, which this
+ * server does not have; those of the server itself, as its own answers show them, are left out.
+ */
+export function ownTools(fields: Fields): ClientTool[] | undefined {
+  const own = fields.objects('tools').filter((tool) => !isOfServer(tool))
+  if (own.length === 0) return undefined
+  return own.map((tool) => {
+    if (tool.get('type') !== 'function')
+      throw unsupportedField(fields, 'tools', 'this server has its own tools, and takes functions of yours beside them')
+    const made = tool.has('function') ? tool.object('function') : tool
+    const description = made.optionalText('description')
+    return {
+      name: made.text('name'),
+      ...(description !== undefined && { description }),
+      ...(made.has('parameters') && { input_schema: made.object('parameters').value }),
+    }
+  })
+}
+
+const isOfServer = (tool: Fields): boolean => tool.get('type') === 'mcp' && tool.get('server_label') === 'agent-engine'

@@ -1,6 +1,6 @@
 import type { TenantId } from '../../../../shared/kernel/tenant.ts'
 import { type FlowDefinition, servedVersion } from '../../../../shared/work/flows/port.ts'
-import type { FlowSurface } from '../../routes/flows/flow-surface.ts'
+import type { FlowSurface } from '../../routes/flows/flows.ts'
 
 type Library = Pick<FlowSurface['library'], 'list' | 'definitionOf'>
 

@@ -24,7 +24,8 @@ import {
   type ValueForm,
 } from '../../params.ts'
 import { requires } from '../requires.ts'
-import type { FlowRunSurface, FlowSurface } from './flow-surface.ts'
+import type { FlowRunSurface } from './flow-runs.ts'
+import type { FlowSurface } from './flows.ts'
 
 type Deps = ReadDeps & {
   flows: FlowSurface | undefined

@@ -4,7 +4,7 @@ import type { ReadBody } from '../../bodies/body.ts'
 import { tenantOf } from '../../middleware/auth.ts'
 import { FLOW, pageRequestOf, pathId, queryText, queryValue, type ValueForm } from '../../params.ts'
 import { requires } from '../requires.ts'
-import type { FlowSurface } from './flow-surface.ts'
+import type { FlowSurface } from './flows.ts'
 
 type Deps = { flows: FlowSurface | undefined; readBody: ReadBody }
 

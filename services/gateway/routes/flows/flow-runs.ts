@@ -4,8 +4,12 @@ import type { Frames } from '../../../../shared/cluster/journal/frame-stream.ts'
 import { renderReaderFailure } from '../../../../shared/cluster/journal/frames.ts'
 import { toAppError } from '../../../../shared/kernel/errors.ts'
 import { runIdOf } from '../../../../shared/kernel/ids.ts'
-import { refusalFrame } from '../../../../shared/work/flows/calls/answer.ts'
-import type { StartedFlow } from '../../../../shared/work/flows/calls/calls.ts'
+import type { TenantId } from '../../../../shared/kernel/tenant.ts'
+import type { Estimate } from '../../../../shared/tenancy/limits/estimate.ts'
+import type { BatchCalls } from '../../../../shared/work/flows/batch/calls.ts'
+import type { FlowCall, FlowCalls, StartedFlow } from '../../../../shared/work/flows/calls/calls.ts'
+import type { FlowEvaluator } from '../../../../shared/work/flows/evaluate/evaluate.ts'
+import { refusalFrame } from '../../../../shared/work/flows/execute/outcome.ts'
 import type { FlowRunRequest } from '../../../../shared/work/flows/port.ts'
 import type { WaitingFlow } from '../../../../shared/work/flows/transitions.ts'
 import type { RouteTable } from '../../../http/routes.ts'
@@ -17,11 +21,19 @@ import { streamStarted } from '../../starting/answer-start.ts'
 import { AnnouncedFrames, placeAnnouncement } from '../../streams/announced-frames.ts'
 import type { Relay } from '../../streams/sse.ts'
 import { requires } from '../requires.ts'
-import type { FlowRunSurface, FlowSurface } from './flow-surface.ts'
+
+/** The services behind the endpoints that run flows. */
+export type FlowRunSurface = {
+  calls: Pick<FlowCalls, 'start'>
+  evaluator: Pick<FlowEvaluator, 'evaluate'>
+  batches: Pick<BatchCalls, 'start' | 'get' | 'list' | 'cancel' | 'results'>
+  /** Estimates a run without starting it (D57). */
+  estimate(tenant: TenantId, call: FlowCall & { name: string }): Promise<Estimate>
+}
 
 type Deps = {
   broker: Broker
-  flows: FlowSurface | undefined
+  flows: { execution: FlowRunSurface | undefined } | undefined
   readBody: ReadBody
   relay: Relay
   /** Wraps what begins new work. */

@@ -1,15 +1,44 @@
 import type { Request, RequestHandler } from 'express'
 import { ignoredFieldWarnings } from '../../../../shared/platform/api/ignored-fields.ts'
+import type { UsageReport } from '../../../../shared/tenancy/usage/report.ts'
+import type { FlowChecks } from '../../../../shared/work/flows/check/check.ts'
 import { refusedCheck } from '../../../../shared/work/flows/check/check.ts'
+import type { EvaluationHistory } from '../../../../shared/work/flows/evaluate/history.ts'
+import type { FlowMemory } from '../../../../shared/work/flows/flow-memory.ts'
 import { toYaml } from '../../../../shared/work/flows/folder.ts'
-import type { FlowSummary } from '../../../../shared/work/flows/library.ts'
+import type { FlowLibrary } from '../../../../shared/work/flows/library.ts'
 import { type Flow, servedVersion } from '../../../../shared/work/flows/port.ts'
+import type { FlowSummary } from '../../../../shared/work/flows/stored-flows.ts'
 import type { RouteTable } from '../../../http/routes.ts'
 import { ignoredFields, type ReadBody } from '../../bodies/body.ts'
 import { tenantOf } from '../../middleware/auth.ts'
 import { FLOW, FLOW_VERSION, pageRequestOf, pathId, queryFlag, queryNumber } from '../../params.ts'
 import { requires } from '../requires.ts'
-import type { FlowSurface } from './flow-surface.ts'
+import type { FlowRunSurface } from './flow-runs.ts'
+
+type LibraryCall =
+  | 'list'
+  | 'get'
+  | 'published'
+  | 'definitionOf'
+  | 'put'
+  | 'publish'
+  | 'rollback'
+  | 'remove'
+  | 'revisions'
+  | 'catalogue'
+
+/** The services behind the flow endpoints. They exist in a process with a store. */
+export type FlowSurface = {
+  library: Pick<FlowLibrary, LibraryCall>
+  memory: Pick<FlowMemory, 'list' | 'add' | 'remove'>
+  checks: Pick<FlowChecks, 'check'>
+  evaluations: Pick<EvaluationHistory, 'list'>
+  /** What the runs of a flow have come to lately, by its name. */
+  figures: UsageReport['flows']
+  /** `undefined` without a master key: flows can be edited, but no provider can be called. */
+  execution: FlowRunSurface | undefined
+}
 
 type Deps = { flows: FlowSurface | undefined; readBody: ReadBody }
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { fail, type ToolContext, type ToolOutcome, type ToolOwner } from '../port.ts'
-import { groupMemory } from '../process/group-memory.ts'
+import { groupMemory } from '../process/process-group.ts'
 import { type McpServerConfig, type Scope, scopeOf } from './config.ts'
 import type { McpConnection } from './connection.ts'
 

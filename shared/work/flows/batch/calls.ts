@@ -11,10 +11,10 @@ import { undoRefused } from '../../../platform/store/take-back.ts'
 import type { LiveConfigs } from '../../../tenancy/tenant-config/live-configs.ts'
 import { findInstance } from '../../../tenancy/tenant-config/settings.ts'
 import type { JobQueue } from '../../queue/port.ts'
-import { routesOf } from '../calls/choose-routes.ts'
+import { routesOf } from '../calls/start-execution.ts'
 import { shownFailure } from '../execute/outcome.ts'
-import type { FlowLibrary } from '../library.ts'
 import type { Dispatches, FlowDefinition } from '../port.ts'
+import type { StoredFlows } from '../stored-flows.ts'
 import {
   type Batch,
   type BatchItem,
@@ -29,7 +29,7 @@ import {
 import type { BatchQuery, BatchStore } from './store.ts'
 
 type BatchCallsDeps = {
-  library: Pick<FlowLibrary, 'published'>
+  library: Pick<StoredFlows, 'published'>
   configs: Pick<LiveConfigs, 'get'>
   batches: BatchStore
   dispatches: Pick<Dispatches, 'get' | 'output'>

@@ -11,16 +11,16 @@ import type { Idempotency } from '../../../platform/store/idempotency.ts'
 import type { Admission } from '../../../tenancy/limits/admission.ts'
 import type { JobQueue } from '../../queue/port.ts'
 import { watch } from '../../queue/watch.ts'
-import type { FlowLibrary } from '../library.ts'
+import { answerIn, errorOf, storedAnswer, terminalFrame } from '../execute/outcome.ts'
 import type { Dispatch, Dispatches, FlowRef } from '../port.ts'
+import type { StoredFlows } from '../stored-flows.ts'
 import type { Execution } from '../transitions.ts'
-import { answerIn, errorOf, storedAnswer, terminalFrame } from './answer.ts'
 import { createAges, settle } from './end-lost-execution.ts'
 import { startOnce } from './once.ts'
 import { clientLeft, closeExecution, type StartDeps, startExecution } from './start-execution.ts'
 
 export type FlowCallsDeps = StartDeps & {
-  library: Pick<FlowLibrary, 'published' | 'definitionOf'>
+  library: Pick<StoredFlows, 'published' | 'definitionOf'>
   dispatches: Dispatches
   admission: Pick<Admission, 'admit' | 'release' | 'isWaiting'>
   idempotency: Idempotency

@@ -11,12 +11,12 @@ import { findInstance } from '../../../tenancy/tenant-config/settings.ts'
 import { agentPrompts } from '../check/preview.ts'
 import { CallRoutes } from '../execute/call-routes.ts'
 import type { FlowMemory } from '../flow-memory.ts'
-import type { FlowLibrary } from '../library.ts'
+import type { StoredFlows } from '../stored-flows.ts'
 import type { FlowCall } from './calls.ts'
 import { type CheckDeps, checkExecution } from './start-execution.ts'
 
 export type EstimateDeps = CheckDeps & {
-  library: Pick<FlowLibrary, 'published'>
+  library: Pick<StoredFlows, 'published'>
   configs: Pick<LiveConfigs, 'get'>
   memory: Pick<FlowMemory, 'promptText'>
   toolBox: ToolBox

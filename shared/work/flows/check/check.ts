@@ -6,9 +6,9 @@ import type { SchemaCheckers } from '../../../platform/schemas/port.ts'
 import type { CompiledFlow, CompileFlow } from '../compile.ts'
 import { inspectDefinition } from '../definition.ts'
 import type { FlowMemory } from '../flow-memory.ts'
-import type { FlowLibrary } from '../library.ts'
 import { checkSaved } from '../names.ts'
 import type { Flow } from '../port.ts'
+import type { StoredFlows } from '../stored-flows.ts'
 import { type PromptPreview, previewPrompts, type SampleWarning } from './preview.ts'
 
 /** `prompt_preview` is `null` while there are problems, and where no sample input is found. */
@@ -17,7 +17,7 @@ export type FlowCheck = { problems: Problem[]; prompt_preview: PromptPreview | n
 type FlowWarning = Warning | SampleWarning
 
 export type FlowCheckDeps = {
-  library: Pick<FlowLibrary, 'get'>
+  library: Pick<StoredFlows, 'get'>
   memory: Pick<FlowMemory, 'promptText'>
   compile: CompileFlow
   checkers: Pick<SchemaCheckers, 'of'>

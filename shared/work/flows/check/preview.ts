@@ -2,8 +2,8 @@ import type { JsonObject } from '../../../kernel/events.ts'
 import { isJsonObject } from '../../../kernel/json.ts'
 import { truncate } from '../../../kernel/text.ts'
 import { sampleOf } from '../../../platform/schemas/samples/sample.ts'
+import { mainPrompts, type Prompts, subAgentPrompts } from '../execute/agent.ts'
 import { MAIN_AGENT } from '../execute/outcome.ts'
-import { mainPrompts, type Prompts, subAgentPrompts } from '../execute/prompts.ts'
 import type { FlowDefinition, FlowTemplates, TemplateValues } from '../port.ts'
 
 /** The prompts of each agent as a run with this input would render them. */

@@ -1,6 +1,6 @@
 import { newId } from '../../../kernel/ids.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
-import type { FlowLibrary } from '../library.ts'
+import type { StoredFlows } from '../stored-flows.ts'
 import type { EvaluationPage, EvaluationRecord, FlowEvaluationStore } from './evaluation-store.ts'
 import type { EvaluatedRun, EvaluationReport } from './report.ts'
 
@@ -18,7 +18,7 @@ export const recordOf = (
 
 const withoutValues = ({ differences, ...run }: EvaluatedRun) => ({ ...run, difference_count: differences.length })
 
-type HistoryDeps = { library: Pick<FlowLibrary, 'get'>; store: Pick<FlowEvaluationStore, 'page'> }
+type HistoryDeps = { library: Pick<StoredFlows, 'get'>; store: Pick<FlowEvaluationStore, 'page'> }
 
 /** Lists the evaluations of a flow (D26.2). */
 export class EvaluationHistory {

@@ -1,3 +1,5 @@
+import { join } from 'node:path'
+import { withSchema } from '../../../agent/engine/answers/typed-answer.ts'
 import type { Models, Tools } from '../../../agent/engine/resources.ts'
 import { runUnattended } from '../../../agent/engine/unattended-run.ts'
 import { healthOf, passedOver } from '../../../agent/providers/failures/failover.ts'
@@ -10,15 +12,17 @@ import type {
   WindowOf,
 } from '../../../agent/providers/port.ts'
 import type { ReadFile } from '../../../agent/providers/shown-files.ts'
+import type { ToolBox } from '../../../agent/tools/port.ts'
+import type { RecordedCalls } from '../../../agent/tools/recorded-calls.ts'
+import { onlyNamed } from '../../../agent/tools/unattended.ts'
 import type { AttachedFile } from '../../../kernel/attachment.ts'
 import { AppError } from '../../../kernel/errors.ts'
-import type { AgentEvent, ErrorEvent, FlowFailure, OutputProblem } from '../../../kernel/events.ts'
+import type { ErrorEvent, FlowFailure, OutputProblem } from '../../../kernel/events.ts'
 import type { SchemaChecker } from '../../../platform/schemas/port.ts'
-import type { FlowRoute, SubAgentDefinition } from '../port.ts'
-import { type CallRoutes, isProviderFailure } from './call-routes.ts'
-import { type FlowLog, RunCost } from './flow-log.ts'
-import { failureOf, type Place } from './outcome.ts'
-import type { StructuredOutputs } from './structured.ts'
+import type { Flow, FlowDefinition, FlowRoute, FlowTemplates, SubAgentDefinition, TemplateValues } from '../port.ts'
+import { CallRoutes, isProviderFailure, StructuredOutputs } from './call-routes.ts'
+import { type FlowLog, TurnReader } from './flow-log.ts'
+import { failureOf, MAIN_AGENT, type Place } from './outcome.ts'
 
 export type Agent = {
   /** In the events: `main` or the name of a sub-agent. */
@@ -146,29 +150,83 @@ function modelsOf(model: ModelRoute, { priceOf, windowOf }: AgentDeps): Models {
   return { main: () => route, subAgents: () => route, summaries: () => route, priceOf, windowOf }
 }
 
-/** Reads the events of one run of the engine: reports its turns and warnings. */
-class TurnReader {
-  readonly #agent: string
-  readonly #log: FlowLog
-  readonly #cost = new RunCost()
-  #model = ''
-  /** Those that the agent was asked to correct last. */
-  #problems: readonly OutputProblem[] = []
+/** What the agents of a call are made of. */
+type Setting = {
+  call: { flow: Pick<Flow, 'name' | 'definition'>; templates: FlowTemplates; calls?: RecordedCalls }
+  values: TemplateValues
+  tools: Tools
+}
 
-  constructor(agent: string, log: FlowLog) {
-    this.#agent = agent
-    this.#log = log
+export function subAgentOf(own: SubAgentDefinition, { call, values, tools }: Setting): Agent {
+  const { system, user } = subAgentPrompts(own, call.templates, values)
+  return {
+    name: own.name,
+    system,
+    prompt: user,
+    form: { name: own.name, schema: own.output_schema },
+    own,
+    tools: {
+      ...tools,
+      toolBox: toolsOf(call, own, tools),
+      workspace: () => join(tools.workspace(), 'sub_agents', own.name),
+    },
   }
+}
 
-  async read(event: AgentEvent): Promise<void> {
-    const spent = this.#cost.of(event)
-    if (spent) this.#log.spend(spent)
-    if (event.type === 'artifact') this.#log.deliver(event)
-    if (event.type === 'turn_start') this.#model = event.model
-    if (event.type === 'turn_end')
-      await this.#log.turnEnded({ agent: this.#agent, problems: this.#problems, model: this.#model }, event)
-    if (event.type !== 'warning') return
-    if (event.code === 'output_invalid') this.#problems = event.detail['problems'] as OutputProblem[]
-    else await this.#log.warn(this.#agent, event)
+/** The tools that the flow names for an agent. */
+function toolsOf({ calls }: Setting['call'], { name, tools: names }: Named, { toolBox }: Tools): ToolBox {
+  return onlyNamed(calls?.of(name, toolBox) ?? toolBox, names)
+}
+
+type Named = Pick<SubAgentDefinition, 'name' | 'tools'>
+
+export function mainAgentOf({ call, values, tools }: Setting): Agent {
+  const { flow, templates } = call
+  const { name, definition } = flow
+  const { system, user } = mainPrompts({ name, definition, templates }, values)
+  return {
+    name: MAIN_AGENT,
+    system,
+    prompt: user,
+    form: { name, schema: definition.output_schema },
+    own: undefined,
+    tools: { ...tools, toolBox: toolsOf(call, { name: MAIN_AGENT, tools: definition.tools }, tools) },
   }
+}
+
+/** The texts with which an agent starts. */
+export type Prompts = { system: string; user: string }
+
+type MainAgent = { name: string; definition: FlowDefinition; templates: FlowTemplates }
+
+/**
+ * The prompts of the main agent (api.md "Flow definition"): the flow's templates. Without a template for the user's message it is
+ * the JSON envelope of `input` and `sub_outputs`; without one for the system prompt that names the flow and holds the memory.
+ */
+export function mainPrompts({ name, definition, templates }: MainAgent, values: TemplateValues): Prompts {
+  const { system, user } = templates
+  const task = system?.render(values) ?? defaultTask(name, { hasEnvelope: user === undefined, memory: values.memory })
+  const { input, sub_outputs } = values
+  return {
+    system: withSchema(task, definition.output_schema),
+    user: user?.render(values) ?? JSON.stringify({ input, sub_outputs }),
+  }
+}
+
+/** The prompts of a sub-agent: its own one as the system prompt, and the flow's input. */
+export function subAgentPrompts(
+  { name, output_schema }: SubAgentDefinition,
+  { subAgents }: FlowTemplates,
+  values: TemplateValues,
+): Prompts {
+  const task = subAgents.get(name)?.render(values) ?? ''
+  return { system: withSchema(task, output_schema), user: JSON.stringify({ input: values.input }) }
+}
+
+function defaultTask(name: string, { hasEnvelope, memory }: { hasEnvelope: boolean; memory: string }): string {
+  const task = `You carry out the flow "${name}": you produce its output from its input.`
+  const envelope = hasEnvelope
+    ? " The user's message is a JSON object: `input` is the input of the flow, `sub_outputs` holds the outputs of its sub-agents by name."
+    : ''
+  return memory === '' ? task + envelope : `${task}${envelope}\n\n${memory}`
 }

@@ -1,12 +1,71 @@
 import { MAX_OUTPUT_CHARS } from '../../../agent/engine/answers/output.ts'
+import { MAX_TRIES } from '../../../agent/engine/answers/typed-answer.ts'
 import { EventQueue } from '../../../agent/engine/event-queue.ts'
-import type { FlowEvent, FlowFailure, RunErrorCode, Verdict } from '../../../kernel/events.ts'
+import type { Tools } from '../../../agent/engine/resources.ts'
+import type { ItemAnswers } from '../../../agent/providers/batch/answered-calls.ts'
+import type { Caller, ModelProvider, PriceOf, WindowOf } from '../../../agent/providers/port.ts'
+import type { ReadFile } from '../../../agent/providers/shown-files.ts'
+import type { RecordedCalls } from '../../../agent/tools/recorded-calls.ts'
+import type { AttachedFile } from '../../../kernel/attachment.ts'
+import { AppError, toAppError } from '../../../kernel/errors.ts'
+import type { FlowEvent, FlowFailure, JsonObject, RunErrorCode, Verdict, WarningEvent } from '../../../kernel/events.ts'
 import { truncate } from '../../../kernel/text.ts'
-import type { DispatchEnd, DispatchOutput } from '../port.ts'
-import { type Context, type FlowExecution, type FlowResources, runAgents } from './agents.ts'
+import type { SchemaChecker } from '../../../platform/schemas/port.ts'
+import type { DispatchEnd, DispatchOutput, Flow, FlowRoute, FlowTemplates } from '../port.ts'
+import { type Agent, type AgentDeps, type AgentResult, mainAgentOf, runAgent, subAgentOf } from './agent.ts'
+import { CallRoutes, StructuredOutputs, type SupportsStructuredOutput } from './call-routes.ts'
 import { FlowLog } from './flow-log.ts'
-import { failureOf } from './outcome.ts'
+import { failureOf, invalidSubAgent, MAIN_AGENT, refusalOf } from './outcome.ts'
 import { Stop } from './stop.ts'
+
+/** One call of a flow, checked: the input is valid, the instances exist, the definition compiles. */
+export type FlowExecution = {
+  traceId: string
+  flow: Pick<Flow, 'name' | 'version' | 'definition'>
+  templates: FlowTemplates
+  input: JsonObject
+  route: FlowRoute
+  fallback: FlowRoute | null
+  /** The text of `{{.memory}}`; empty when there is none. */
+  memory: string
+  /** Whether it begins anew, because its executor died. */
+  isRecovered?: boolean
+  /** For whom its models are called. */
+  caller?: Caller
+  /** What a vendor's batches have answered to its calls. */
+  answers?: ItemAnswers
+  /** What its tools have answered, and where that is kept. */
+  calls?: RecordedCalls
+  /** Resolves when a tool may change something. Left out: a tool need not be recorded. */
+  beforeAction?: (() => Promise<void>) | undefined
+}
+
+export type FlowResources = {
+  /** Opens an instance of the tenant. Throws an `AppError` when the instance or its key is gone. */
+  openModel(instance: string, agent: string): Promise<ModelProvider>
+  priceOf: PriceOf
+  windowOf: WindowOf
+  /** All tools of the process, with policies that ask nobody (`unattended`). Each agent gets those that the flow names. */
+  tools: Tools
+  /** Finds the files that the input names, and reads them. Left out: it names none. */
+  findFiles?: (() => Promise<AttachedFile[]>) | undefined
+  readFile?: ReadFile | undefined
+  checker: Pick<SchemaChecker, 'check'>
+  supportsStructuredOutput: SupportsStructuredOutput
+  /** The limit of each run of the engine. */
+  maxTurns: number
+  /** Aborted with a `RunErrorCode`. */
+  signal: AbortSignal
+  /** Epoch milliseconds. */
+  now(): number
+  /** Called for an error that is a bug; the outcome is `internal_error` then. */
+  onBug(cause: unknown): void
+  /** The limit of the whole execution; 30 minutes unless given. */
+  limitMs?: number
+}
+
+/** An execution in progress. */
+type Context = { resources: FlowResources; log: FlowLog; stop: Stop }
 
 /** How an execution ended. The terminal event is made from it, after it is stored. */
 export type FlowOutcome = Omit<DispatchEnd, 'status'> & DispatchOutput & { status: Verdict | 'error' }
@@ -69,3 +128,94 @@ const STOP_MESSAGE: Partial<Record<RunErrorCode, string>> = {
 }
 
 const stopMessage = (code: RunErrorCode): string => STOP_MESSAGE[code] ?? 'the run was ended'
+
+/** Runs the sub-agents of a flow at the same time, then its main agent. Never rejects: a bug is a failure too. */
+const runAgents = (call: FlowExecution, context: Context): Promise<AgentResult> =>
+  settle(context, async () => {
+    const { definition } = call.flow
+    if (call.isRecovered) await context.log.warn(MAIN_AGENT, RECOVERED)
+    await context.log.add(startedEvent(call, context.log.at))
+    const deps = await depsOf(call, context)
+    const { tools } = context.resources
+    const values = { input: call.input, sub_outputs: {}, memory: call.memory }
+    const subAgents = definition.sub_agents.map((own) => subAgentOf(own, { call, values, tools }))
+    const sub = await runSubAgents(subAgents, deps, context)
+    if ('failure' in sub) return { kind: 'failed', ...sub }
+    return runAgent(mainAgentOf({ call, values: { ...values, sub_outputs: sub.outputs }, tools }), deps)
+  })
+
+/** Converts every error into a result. A refusal below 500 is no fault of the request any more, which was checked before. */
+async function settle({ resources }: Context, work: () => Promise<AgentResult>): Promise<AgentResult> {
+  try {
+    return await work()
+  } catch (cause) {
+    const refusal = toAppError(cause)
+    if (refusal.kind === 'internal') resources.onBug(cause)
+    const error = refusal.status < 500 ? new AppError('upstream', refusal.message, { cause }) : refusal
+    return { kind: 'failed', failure: refusalOf(error) }
+  }
+}
+
+/** Tells the client that all which it has got so far is void. */
+const RECOVERED: WarningEvent = {
+  type: 'warning',
+  code: 'run_recovered',
+  message: 'the server of this run failed, and another one begins it anew',
+  detail: { turn_number: 1, suggestion: 'Drop what has come of this run so far: it begins anew.' },
+}
+
+const startedEvent = ({ traceId, flow, route }: FlowExecution, at: string): FlowEvent => ({
+  type: 'started',
+  trace_id: traceId,
+  flow_id: flow.name,
+  flow_version: flow.version,
+  provider_instance: route.instance,
+  model: route.model,
+  at,
+})
+
+async function depsOf(
+  { route, fallback, caller, answers }: FlowExecution,
+  { resources, log, stop }: Context,
+): Promise<AgentDeps> {
+  const { priceOf, windowOf, checker, maxTurns, readFile } = resources
+  const opened = new Map<string, Promise<ModelProvider>>()
+  return {
+    routes: new CallRoutes(route, fallback),
+    caller,
+    files: await resources.findFiles?.(),
+    structured: new StructuredOutputs(resources.supportsStructuredOutput),
+    signal: stop.signal,
+    log,
+    priceOf,
+    windowOf,
+    checker,
+    maxTurns,
+    readFile,
+    openModel(instance, agent) {
+      const key = answers ? `${instance} ${agent}` : instance // The answers of a batch are those of one agent.
+      const provider = opened.get(key) ?? resources.openModel(instance, agent)
+      opened.set(key, provider)
+      return provider
+    },
+  }
+}
+
+type SubOutputs = { outputs: JsonObject } | { failure: FlowFailure }
+
+/** Runs sub-agents at the same time (api.md "Named flows" 8). The first failure ends the others. */
+async function runSubAgents(agents: readonly Agent[], deps: AgentDeps, context: Context): Promise<SubOutputs> {
+  let failure: FlowFailure | undefined
+  const outputs = agents.map(async (agent): Promise<[string, unknown]> => {
+    const result = await settle(context, () => runAgent(agent, deps))
+    if (result.kind === 'ok') return [agent.name, result.output]
+    failure ??= failureOfSubAgent(agent, result)
+    context.stop.end()
+    return [agent.name, null]
+  })
+  const entries = await Promise.all(outputs)
+  return failure ? { failure } : { outputs: Object.fromEntries(entries) }
+}
+
+const failureOfSubAgent = ({ name }: Agent, result: Exclude<AgentResult, { kind: 'ok' }>): FlowFailure =>
+  result.kind === 'failed' ? result.failure : invalidSubAgent({ agent: name, instance: result.instance }, MAX_TRIES)

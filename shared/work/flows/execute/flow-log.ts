@@ -112,3 +112,30 @@ export class RunCost {
 
 const sum = (a: Spent, b: Partial<Spent>, sign: 1 | -1): Spent =>
   Object.fromEntries(SPENT.map((field) => [field, a[field] + sign * (b[field] ?? 0)])) as Spent
+
+/** Reads the events of one run of the engine: reports its turns and warnings. */
+export class TurnReader {
+  readonly #agent: string
+  readonly #log: FlowLog
+  readonly #cost = new RunCost()
+  #model = ''
+  /** Those that the agent was asked to correct last. */
+  #problems: readonly OutputProblem[] = []
+
+  constructor(agent: string, log: FlowLog) {
+    this.#agent = agent
+    this.#log = log
+  }
+
+  async read(event: AgentEvent): Promise<void> {
+    const spent = this.#cost.of(event)
+    if (spent) this.#log.spend(spent)
+    if (event.type === 'artifact') this.#log.deliver(event)
+    if (event.type === 'turn_start') this.#model = event.model
+    if (event.type === 'turn_end')
+      await this.#log.turnEnded({ agent: this.#agent, problems: this.#problems, model: this.#model }, event)
+    if (event.type !== 'warning') return
+    if (event.code === 'output_invalid') this.#problems = event.detail['problems'] as OutputProblem[]
+    else await this.#log.warn(this.#agent, event)
+  }
+}

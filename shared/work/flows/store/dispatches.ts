@@ -32,8 +32,7 @@ import {
   toDispatch,
   toDoc,
 } from './dispatch-documents.ts'
-import { fitResult } from './dispatch-output.ts'
-import { DispatchPayloads } from './dispatch-payloads.ts'
+import { DispatchPayloads, fitResult } from './dispatch-payloads.ts'
 
 /** Dispatches that this process need not read again to begin or end them. */
 const MAX_REMEMBERED = 1_000

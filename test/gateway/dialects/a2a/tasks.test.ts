@@ -1,7 +1,7 @@
 // Tests tasks.ts and run-tasks.ts: what the messages of a client do, and the tasks that it gets.
 import { expect } from 'chai'
 import { taskId } from '../../../../services/gateway/dialects/a2a/task-id.ts'
-import type { FlowSurface } from '../../../../services/gateway/routes/flows/flow-surface.ts'
+import type { FlowSurface } from '../../../../services/gateway/routes/flows/flows.ts'
 import type { Broker } from '../../../../shared/cluster/commands/broker.ts'
 import type { RunSummary } from '../../../../shared/cluster/commands/runs.ts'
 import type { AgentEvent, JsonObject } from '../../../../shared/kernel/events.ts'

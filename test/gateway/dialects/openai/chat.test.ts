@@ -1,6 +1,6 @@
-// Tests chat.ts, flow-completion.ts and own-tools.ts: what a request starts, and what its client gets.
+// Tests chat.ts, flow-completion.ts and choices.ts: what a request starts, and what its client gets.
 import { expect } from 'chai'
-import type { FlowSurface } from '../../../../services/gateway/routes/flows/flow-surface.ts'
+import type { FlowSurface } from '../../../../services/gateway/routes/flows/flows.ts'
 import type { AgentEvent, JsonObject } from '../../../../shared/kernel/events.ts'
 import { DONE, framesOf, RUN_ID, refusalOf, useGateways } from '../../setup.ts'
 import * as of from '../recorded.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { FlowRunSurface } from '../../../../services/gateway/routes/flows/flow-surface.ts'
+import type { FlowRunSurface } from '../../../../services/gateway/routes/flows/flow-runs.ts'
 import { AppError, invalidRequest, notFound } from '../../../../shared/kernel/errors.ts'
 import type { FlowAnswer, FlowEvent } from '../../../../shared/kernel/events.ts'
 import { newTraceId, runIdOf } from '../../../../shared/kernel/ids.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { FlowSurface } from '../../../../services/gateway/routes/flows/flow-surface.ts'
+import type { FlowSurface } from '../../../../services/gateway/routes/flows/flows.ts'
 import { DEFAULT_TENANT, parseTenant, type TenantId } from '../../../../shared/kernel/tenant.ts'
 import { sumsOf } from '../../../../shared/tenancy/usage/sums.ts'
 import { useFixture } from '../../../support/fixture.ts'

@@ -6,7 +6,7 @@ import { succeed, type Tool, type ToolBox } from '../../../../shared/agent/tools
 import type { FlowEvent, JsonObject } from '../../../../shared/kernel/events.ts'
 import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
 import type { SchemaProblem } from '../../../../shared/platform/schemas/port.ts'
-import type { FlowExecution, FlowResources } from '../../../../shared/work/flows/execute/agents.ts'
+import type { FlowExecution, FlowResources } from '../../../../shared/work/flows/execute/execute.ts'
 import { executeFlow, type FlowOutcome } from '../../../../shared/work/flows/execute/execute.ts'
 import type { FlowDefinition, SubAgentDefinition, Template } from '../../../../shared/work/flows/port.ts'
 import { parseTemplate } from '../../../../shared/work/flows/template.ts'

@@ -1,7 +1,7 @@
-// Tests structured.ts and agent.ts: the form that a provider gives an output.
+// Tests call-routes.ts and agent.ts: the form that a provider gives an output.
 
 import { expect } from 'chai'
-import { StructuredOutputs } from '../../../../shared/work/flows/execute/structured.ts'
+import { StructuredOutputs } from '../../../../shared/work/flows/execute/call-routes.ts'
 import type { Answer, Received } from '../../../support/model-server/model-server.ts'
 import { type Bench, flowOf, GOOD, isFrom, lastOf, SCHEMA, useBench } from './setup.ts'
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { type PublishDeps, publishingEnds } from '../../services/executor/publish-ends.ts'
+import { type PublishDeps, publishingEnds } from '../../services/executor/job-ends.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
 import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
 import type { TenantEvent } from '../../shared/tenancy/events/port.ts'

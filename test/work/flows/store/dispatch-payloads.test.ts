@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { DispatchOutput } from '../../../../shared/work/flows/port.ts'
-import { fitResult } from '../../../../shared/work/flows/store/dispatch-output.ts'
+import { fitResult } from '../../../../shared/work/flows/store/dispatch-payloads.ts'
 import { OK, OUTPUT } from '../../../contract/dispatch-setup.ts'
 
 const LIMIT = 700_000

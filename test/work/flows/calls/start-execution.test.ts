@@ -5,7 +5,7 @@ import {
   type StoredInstance,
   type TenantConfig,
 } from '../../../../shared/tenancy/tenant-config/config.ts'
-import { checkInput, routesOf } from '../../../../shared/work/flows/calls/choose-routes.ts'
+import { checkInput, routesOf } from '../../../../shared/work/flows/calls/start-execution.ts'
 import type { FlowDefinition } from '../../../../shared/work/flows/port.ts'
 
 const instance = (name: string, type: StoredInstance['type']): StoredInstance => ({

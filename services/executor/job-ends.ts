@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { retryUntil } from '../../shared/kernel/async/retry.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
@@ -97,3 +98,42 @@ const flowEnded = ({ trace_id, flow, status, ended_at }: Dispatch): WebhookEvent
   at: ended_at ?? new Date().toISOString(),
   data: { trace_id, flow: flow.name, flow_version: flow.version, status },
 })
+
+/** How a job ended; `undefined` while the work that it stands for has not. */
+export type Settled = { end: JobEnd | undefined } | undefined
+
+const LOOK_EVERY_MS = 1_000
+
+/** Calls `settle` until it says how the job ended, with a pause of a second. Never rejects. */
+export type UntilEnded = (
+  job: Job,
+  settle: (tenant: TenantId, id: string) => Promise<Settled>,
+) => Promise<JobEnd | undefined>
+
+/**
+ * Keeps the jobs of one kind until their work has ended, here or elsewhere: if this process dies before, the queue hands a job to
+ * another executor. `onFailure` is called with each failure of `settle`, which is called again.
+ */
+export function retryJobs(onFailure: (id: string, cause: unknown) => void): UntilEnded {
+  /** The jobs that a handler of this process is at work on. */
+  const active = new Set<string>()
+  const once = async (id: string, settle: () => Promise<Settled>): Promise<Settled> => {
+    if (active.has(id)) return undefined // The queue has handed the job out again while its first handler is at work.
+    active.add(id)
+    try {
+      return await settle()
+    } catch (cause) {
+      onFailure(id, cause)
+      return undefined
+    } finally {
+      active.delete(id)
+    }
+  }
+  return async ({ tenant, id }, settle) => {
+    for (;;) {
+      const settled = await once(id, () => settle(tenant, id))
+      if (settled) return settled.end
+      await sleep(LOOK_EVERY_MS)
+    }
+  }
+}

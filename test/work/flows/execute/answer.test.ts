@@ -3,12 +3,13 @@ import { renderFrame } from '../../../../shared/cluster/journal/frames.ts'
 import { AppError } from '../../../../shared/kernel/errors.ts'
 import {
   answerIn,
+  answerOf,
   errorOf,
   storedAnswer,
+  terminalEvent,
   terminalFrame,
   withTrace,
-} from '../../../../shared/work/flows/calls/answer.ts'
-import { answerOf, terminalEvent } from '../../../../shared/work/flows/execute/outcome.ts'
+} from '../../../../shared/work/flows/execute/outcome.ts'
 import { FAILED, newDispatch, OK, OUTPUT, START } from '../../../contract/dispatch-setup.ts'
 
 const TRACE = 'trace_1'
