@@ -31,10 +31,10 @@ type Presence<E, K extends keyof E> = [E] extends [Record<K, unknown>]
   : 'optional'
 type Field<E> = { [K in keyof E & string]-?: `${K} ${Presence<E, K>}` }[keyof E & string]
 
-type DataOf<Frame extends { event: string; data: unknown }, T> = Extract<Frame, { event: T }>['data']
+type DataOf<F extends { event: string; data: unknown }, T> = Extract<F, { event: T }>['data']
 /** The fields of each event, but for its name. */
-type SameFields<Event extends { type: string }, Frame extends { event: string; data: unknown }> = {
-  [T in Event['type']]: Same<Field<Omit<Extract<Event, { type: T }>, 'type'>>, Field<DataOf<Frame, T>>>
+type SameFields<Event extends { type: string }, F extends { event: string; data: unknown }> = {
+  [T in Event['type']]: Same<Field<Omit<Extract<Event, { type: T }>, 'type'>>, Field<DataOf<F, T>>>
 }
 
 type Frame = ApiType<'EventFrame'>
@@ -53,27 +53,26 @@ type SameInSubAgent = {
 }
 
 /** Does not compile where a check is not `true`. */
-type Holds<Checks extends Record<string, true>> = Checks
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- its constraint is the check
+function holds<_Checks extends Record<string, true>>(): void {}
 
-export type Contract = [
-  Holds<SameFields<Exclude<AgentEvent | WaitingEvent, FreeForm>, Frame>>,
-  Holds<SameFields<FlowEvent, OwnFlowFrame>>,
-  Holds<SameFields<PlanEvent, ApiType<'PlanEventFrame'>>>,
-  Holds<SameInSubAgent>,
-  Holds<{
-    'the events': Same<(AgentEvent | WaitingEvent)['type'], Frame['event']>
-    'the events of a flow': Same<FlowEvent['type'] | 'waiting', FlowFrame['event']>
-    'the events of a plan': Same<PlanEvent['type'] | 'error', ApiType<'PlanEventFrame'>['event']>
-    'the events of a sub-agent': Same<OwnEvents, InSubAgent['event_type']>
-    'D4.8: the codes of the error event': Same<RunErrorCode, ApiType<'RunErrorCode'>>
-    'D4.9: the codes of warnings': Same<WarningCode, ApiType<'WarningData'>['code']>
-    'how permission requests are resolved': Same<PermissionResolution, ApiType<'PermissionResolvedData'>['how']>
-    'the states of sub-agents': Same<SubAgentStatus, ApiType<'SubagentEndData'>['status']>
-    'D2.3: the types of errors': Same<`${ErrorKind}_error`, ApiType<'ErrorType'>>
-    'D2.3: the codes of errors': Same<ErrorCode, ApiType<'ErrorCode'>>
-    'D8.1: the roles': Same<Role, keyof ApiType<'Routing'>>
-    'D8.2: the types of instances': Same<InstanceType, ApiType<'InstanceType'>>
-    'the events of webhooks': Same<WebhookEventType, ApiType<'WebhookEventType'>>
-    'the reasoning efforts': Same<ReasoningEffort, NonNullable<ApiType<'ModelOptions'>['reasoning_effort']>>
-  }>,
-]
+holds<SameFields<Exclude<AgentEvent | WaitingEvent, FreeForm>, Frame>>()
+holds<SameFields<FlowEvent, OwnFlowFrame>>()
+holds<SameFields<PlanEvent, ApiType<'PlanEventFrame'>>>()
+holds<SameInSubAgent>()
+holds<{
+  'the events': Same<(AgentEvent | WaitingEvent)['type'], Frame['event']>
+  'the events of a flow': Same<FlowEvent['type'] | 'waiting', FlowFrame['event']>
+  'the events of a plan': Same<PlanEvent['type'] | 'error', ApiType<'PlanEventFrame'>['event']>
+  'the events of a sub-agent': Same<OwnEvents, InSubAgent['event_type']>
+  'D4.8: the codes of the error event': Same<RunErrorCode, ApiType<'RunErrorCode'>>
+  'D4.9: the codes of warnings': Same<WarningCode, ApiType<'WarningData'>['code']>
+  'how permission requests are resolved': Same<PermissionResolution, ApiType<'PermissionResolvedData'>['how']>
+  'the states of sub-agents': Same<SubAgentStatus, ApiType<'SubagentEndData'>['status']>
+  'D2.3: the types of errors': Same<`${ErrorKind}_error`, ApiType<'ErrorType'>>
+  'D2.3: the codes of errors': Same<ErrorCode, ApiType<'ErrorCode'>>
+  'D8.1: the roles': Same<Role, keyof ApiType<'Routing'>>
+  'D8.2: the types of instances': Same<InstanceType, ApiType<'InstanceType'>>
+  'the events of webhooks': Same<WebhookEventType, ApiType<'WebhookEventType'>>
+  'the reasoning efforts': Same<ReasoningEffort, NonNullable<ApiType<'ModelOptions'>['reasoning_effort']>>
+}>()
