@@ -1,7 +1,8 @@
 // Tests errors.ts, follow.ts, pages.ts and transport.ts where something else answers.
 import { expect } from 'chai'
 import { AgentEngine, ConnectionFailed } from '../../shared/client/client.ts'
-import { type Strangers, startStrangers } from './strangers.ts'
+import { useOpened } from '../support/fixture.ts'
+import { startStrangers } from './strangers.ts'
 
 const callsOf = (engine: AgentEngine): Record<string, () => Promise<unknown>> => ({
   start: () => engine.runs.start({ prompt: 'hi' }),
@@ -21,11 +22,7 @@ const callsOf = (engine: AgentEngine): Record<string, () => Promise<unknown>> =>
 })
 
 describe('the TypeScript client at something that is no agent-engine', () => {
-  let strangers: Strangers
-  before(async () => {
-    strangers = await startStrangers()
-  })
-  after(() => strangers.close())
+  const strangers = useOpened(startStrangers)
 
   it('ends each call with ConnectionFailed, which shows the beginning of what came, after one request', async () => {
     for (const url of strangers.urls) {

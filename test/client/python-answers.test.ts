@@ -3,7 +3,8 @@ import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { requirePythonClient } from '../../scripts/local-services/python-client.ts'
 import { ROOT } from '../deploy/files.ts'
-import { type Strangers, startStrangers } from './strangers.ts'
+import { useOpened } from '../support/fixture.ts'
+import { startStrangers } from './strangers.ts'
 
 /** Prints the kind of error that each call ends with at each address. */
 const PROGRAM = `
@@ -55,11 +56,7 @@ describe('the Python client', () => {
 })
 
 describe('the Python client at something that is no agent-engine', () => {
-  let strangers: Strangers
-  before(async () => {
-    strangers = await startStrangers()
-  })
-  after(() => strangers.close())
+  const strangers = useOpened(startStrangers)
 
   it('ends each call with ConnectionFailed, which shows the beginning of what came, after one request', async () => {
     const env = await environment()

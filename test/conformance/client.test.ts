@@ -1,8 +1,9 @@
 import { expect } from 'chai'
 import { apiContract } from '../support/api-document.ts'
+import { useOpened } from '../support/fixture.ts'
 import { type Outcome, runScenario } from './run-scenario.ts'
 import { type Head, readScenarios } from './scenario.ts'
-import { type ConformanceServer, startConformanceServer } from './server.ts'
+import { startConformanceServer } from './server.ts'
 import { PLAN_ID } from './work-scenario.ts'
 
 const SCENARIOS = readScenarios()
@@ -14,11 +15,7 @@ function streamOf(kind: 'flow' | 'plan' | undefined): [method: string, path: str
 }
 
 describe('the conformance kit', () => {
-  let server: ConformanceServer
-  before(async () => {
-    server = await startConformanceServer()
-  })
-  after(() => server.close())
+  const server = useOpened(startConformanceServer)
 
   it('holds events as the API document describes them', async () => {
     const { problemsOfFrame } = await apiContract()

@@ -2,20 +2,19 @@
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
 import type { Schema } from '../../shared/client/api.ts'
+import { useOpened } from '../support/fixture.ts'
 import { faultsOf, isTooWide } from './support/axe.ts'
-import { type ConsoleUnderTest, startConsole } from './support/console.ts'
+import { startConsole } from './support/console.ts'
 
 type Run = Schema<'Run'>
 
 describe('Activity in the console', () => {
-  let pages: ConsoleUnderTest
+  const pages = useOpened(startConsole)
   before(async () => {
-    pages = await startConsole()
     await run('/fail provider_auth', { team: 'red' })
     await run('/say of red', { team: 'red' })
     await run('/say of blue', { team: 'blue' })
   })
-  after(() => pages?.close())
   afterEach(async () => {
     pages.expectNoFaults()
     await pages.closePages()

@@ -2,9 +2,10 @@
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
 import type { EventStream } from '../support/event-stream.ts'
+import { useOpened } from '../support/fixture.ts'
 import { until } from '../support/until.ts'
 import { faultsOf } from './support/axe.ts'
-import { type ConsoleUnderTest, startConsole } from './support/console.ts'
+import { startConsole } from './support/console.ts'
 import { tabTo } from './support/keyboard.ts'
 
 type Listed = { permissions: { id: string; run_id: string }[]; next_cursor: string | null; total?: number }
@@ -15,12 +16,7 @@ const MANY = 210
 const WRITE = '/tool Write {"path": "notes/a.txt", "content": "hello"}'
 
 describe('approvals in the console', () => {
-  let pages: ConsoleUnderTest
-
-  before(async () => {
-    pages = await startConsole()
-  })
-  after(() => pages?.close())
+  const pages = useOpened(startConsole)
   afterEach(async () => {
     pages.expectNoFaults()
     await pages.closePages()

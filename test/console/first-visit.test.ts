@@ -1,19 +1,16 @@
 // Tests pages/home/**, pages/chat/**, pages/plans/**, pages/settings/** and parts/run/**: what a person sees first, up to a model of one's own.
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
+import { useOpened } from '../support/fixture.ts'
 import { startModelServer } from '../support/model-server/model-server.ts'
 import { faultsOf, findingsOf, isTooWide } from './support/axe.ts'
-import { type ConsoleUnderTest, startConsole } from './support/console.ts'
+import { startConsole } from './support/console.ts'
 import { tabTo } from './support/keyboard.ts'
 
 describe('the console, for somebody who has never seen it', () => {
-  let pages: ConsoleUnderTest
   let page: Page
 
-  before(async () => {
-    pages = await startConsole()
-  })
-  after(() => pages?.close())
+  const pages = useOpened(startConsole)
   afterEach(() => pages.expectNoFaults())
 
   it('D29a: `/` leads a browser there, and two clicks, or keys, on the first page end in an answer, with a tool call and a permission', async () => {

@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
+import { useOpened } from '../support/fixture.ts'
 import { until } from '../support/until.ts'
 import { findingsOf, isTooWide, loadedBy } from './support/axe.ts'
 import { type ConsoleUnderTest, startConsole } from './support/console.ts'
@@ -9,15 +10,13 @@ import { HOSTILE } from './support/story.ts'
 
 describe('the flows of the console, from an empty store to a finished story', function () {
   this.timeout(90_000)
-  let pages: ConsoleUnderTest
   let page: Page
   const found: string[] = []
 
+  const pages = useOpened(startConsole)
   before(async () => {
-    pages = await startConsole()
     page = await pages.open('/flows')
   })
-  after(() => pages?.close())
   afterEach(() => pages.expectNoFaults())
 
   const button = (name: string) => page.getByRole('button', { name, exact: true })

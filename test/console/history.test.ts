@@ -2,9 +2,10 @@
 import { buffer } from 'node:stream/consumers'
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
+import { useOpened } from '../support/fixture.ts'
 import { until } from '../support/until.ts'
 import { faultsOf } from './support/axe.ts'
-import { type ConsoleUnderTest, startConsole } from './support/console.ts'
+import { startConsole } from './support/console.ts'
 import { tabTo } from './support/keyboard.ts'
 
 const task = (description: string, ...lines: string[]) => ({ description, prompt: lines.join('\n') })
@@ -21,11 +22,7 @@ const ZIP = Buffer.from(`PK\x03\x04${'\0'.repeat(200)}`)
 const PROMPT = [tool('Agent', task('ask around', inner, '/say nothing new')), '/say all done'].join('\n')
 
 describe('a conversation in the console', () => {
-  let pages: ConsoleUnderTest
-  before(async () => {
-    pages = await startConsole()
-  })
-  after(() => pages?.close())
+  const pages = useOpened(startConsole)
   afterEach(async () => {
     pages.expectNoFaults()
     await pages.closePages()

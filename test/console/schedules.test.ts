@@ -1,22 +1,21 @@
 // Tests pages/plans/**: its schedules.
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
+import { useOpened } from '../support/fixture.ts'
 import { until } from '../support/until.ts'
-import { type ConsoleUnderTest, startConsole } from './support/console.ts'
+import { startConsole } from './support/console.ts'
 
 describe('schedules in the console', () => {
-  let pages: ConsoleUnderTest
   let page: Page
   const row = (name: string) => page.locator('tr', { hasText: name })
   const button = (name: string) => page.getByRole('button', { name })
   const stored = async (name: string) =>
     (await pages.product.call('GET', `/plans/schedules/${name}`)).body as Record<string, unknown>
 
+  const pages = useOpened(startConsole)
   before(async () => {
-    pages = await startConsole()
     page = await pages.open('/plans?tab=schedules')
   })
-  after(() => pages?.close())
   afterEach(() => pages.expectNoFaults())
 
   it('a new one is shown with its next five times, in its own zone', async () => {

@@ -1,32 +1,29 @@
 // Tests sign-in/**: how a person signs in, and stays so.
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
-import { CONSOLE_AUDIENCE, type SignInIssuer, startSignInIssuer } from '../support/issuer/sign-in-issuer.ts'
+import { useOpened } from '../support/fixture.ts'
+import { CONSOLE_AUDIENCE, startSignInIssuer } from '../support/issuer/sign-in-issuer.ts'
 import { newSigner } from '../support/issuer/signer.ts'
 import { until } from '../support/until.ts'
-import { type ConsoleUnderTest, startConsole } from './support/console.ts'
+import { startConsole } from './support/console.ts'
 
 const CLIENT = 'console'
 /** The console renews a token that has 30 seconds left, which these always have. */
 const TOKEN_SECS = 30
 
 describe('signing in to the console at an issuer', () => {
-  let issuer: SignInIssuer
-  let pages: ConsoleUnderTest
   let page: Page
 
-  before(async () => {
-    issuer = await startSignInIssuer(await newSigner('RS256', 'r1'))
-    pages = await startConsole({
+  const issuer = useOpened(async () => startSignInIssuer(await newSigner('RS256', 'r1')))
+  const pages = useOpened(() =>
+    startConsole({
       env: { OIDC_ISSUER: issuer.url, OIDC_AUDIENCE: CONSOLE_AUDIENCE, CONSOLE_OIDC_CLIENT_ID: CLIENT },
-    })
+    }),
+  )
+  before(async () => {
     issuer.register({ id: CLIENT, origin: pages.origin, tokenSecs: TOKEN_SECS })
     pages.allow(issuer.url)
     page = await pages.open('/approvals?tab=decided')
-  })
-  after(async () => {
-    await pages?.close()
-    await issuer?.close()
   })
   afterEach(() => pages.expectNoFaults())
 

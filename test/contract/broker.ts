@@ -7,6 +7,7 @@ import { AppError } from '../../shared/kernel/errors.ts'
 import { newId } from '../../shared/kernel/ids.ts'
 import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
 import { eventsOf, idsOf, textOf } from '../support/broker-answers.ts'
+import { useOpened } from '../support/fixture.ts'
 import { tenantId } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
 
@@ -38,15 +39,13 @@ async function readUntil(frames: AsyncIterator<{ text: string | Uint8Array }>, p
 
 /** The contract of every broker, through whichever gateway a call is made. */
 export function brokerContract(open: () => Promise<BrokerSetup>): void {
-  let setup: BrokerSetup
   let first: Broker
   let other: Broker
+  const setup = useOpened(open)
   before(async () => {
-    setup = await open()
     first = setup.brokers[0]
     other = setup.brokers.at(-1) ?? first
   })
-  after(() => setup.close())
 
   it('a run’s frames come complete and in order, and end with the terminal frame', async () => {
     const { runId, frames } = await first.startRun(TENANT, { prompt: '/say one\n/say two' })

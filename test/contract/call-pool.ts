@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { COLLECTIONS } from '../../services/wiring/collections.ts'
 import { type Parcel, type PoolBatch, PoolStore } from '../../shared/agent/providers/batch/pool/store.ts'
 import { inSlices } from '../../shared/kernel/async/slices.ts'
-import type { Store } from '../../shared/platform/store/port.ts'
+import { useOpened } from '../support/fixture.ts'
 import { tenantId } from '../support/tenant.ts'
 import type { OpenStore } from './store.ts'
 
@@ -13,13 +13,11 @@ const GOOD = { status: 200, body: { text: 'good' } }
 
 /** The tests of the calls that wait for vendors' batches (D58), which every store passes. */
 export function callPoolContract(open: OpenStore): void {
-  let store: Store
   let pooled: PoolStore
+  const store = useOpened(() => open(COLLECTIONS))
   before(async () => {
-    store = await open(COLLECTIONS)
     pooled = new PoolStore(store)
   })
-  after(() => store.close())
 
   const parcelOf = (batch_id: string, entered_ms: number): Parcel => ({
     ...{ batch_id, chunk: 0, wave: 0, pool: 'p_1', instance: 'main', calls: [batch_id], bytes: 1, entered_ms },

@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import { COLLECTIONS } from '../../services/wiring/collections.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../shared/kernel/events.ts'
-import type { CollectionSpec, Store } from '../../shared/platform/store/port.ts'
+import type { CollectionSpec } from '../../shared/platform/store/port.ts'
 import type { Dispatch, DispatchStore } from '../../shared/work/flows/port.ts'
 import {
   DISPATCH_ANSWERS,
@@ -13,6 +13,7 @@ import {
   DISPATCHES,
 } from '../../shared/work/flows/store/dispatch-documents.ts'
 import { StoredDispatches } from '../../shared/work/flows/store/dispatches.ts'
+import { useOpened } from '../support/fixture.ts'
 import { tenantId } from '../support/tenant.ts'
 import { dispatchListContract } from './dispatch-list.ts'
 import { DAY_MS, FAILED, INPUT, newDispatch, OK, OUTPUT, START } from './dispatch-setup.ts'
@@ -26,15 +27,13 @@ const LONG_INPUT = { text: 'a long text '.repeat(200) }
 
 /** The tests of the executions and their history, which every store passes. */
 export function dispatchContract(open: OpenStore): void {
-  let store: Store
   let dispatches: DispatchStore
   let clock = START
   const now = () => new Date(clock)
+  const store = useOpened(() => open(COLLECTIONS, () => clock))
   before(async () => {
-    store = await open(COLLECTIONS, () => clock)
     dispatches = new StoredDispatches(store, { now })
   })
-  after(() => store.close())
 
   const queue = async (more: Partial<Dispatch> = {}, input: JsonObject = INPUT) => {
     const dispatch = newDispatch(clock, more)

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import { COLLECTIONS } from '../../services/wiring/collections.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
-import type { Store } from '../../shared/platform/store/port.ts'
 import { FLOW_REVISIONS, FLOWS, FlowStore } from '../../shared/work/flows/store/flows.ts'
 import { aroundStore } from '../support/around-store.ts'
+import { useOpened } from '../support/fixture.ts'
 import { tenantId } from '../support/tenant.ts'
 import { flowCrashContract } from './flow-crashes.ts'
 import { flowMemoryContract } from './flow-memory.ts'
@@ -14,14 +14,12 @@ const OTHER = tenantId('t_2')
 
 /** The tests of flows and their memory, which every store passes. */
 export function flowContract(open: OpenStore): void {
-  let store: Store
   let flows: FlowStore
   const { newName, save, create, versionsOf, storedRevisions } = createFlowWriter('flow', () => store)
+  const store = useOpened(() => open(COLLECTIONS))
   before(async () => {
-    store = await open(COLLECTIONS)
     flows = new FlowStore(store)
   })
-  after(() => store.close())
 
   it('api.md "Flow": every save makes the next version, a draft, and keeps a snapshot of the definition', async () => {
     const name = newName()

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { COLLECTIONS } from '../../services/wiring/collections.ts'
 import { createIdempotency, type JoinableKeys } from '../../shared/platform/store/idempotency.ts'
-import type { Store } from '../../shared/platform/store/port.ts'
+import { useOpened } from '../support/fixture.ts'
 import { tenantId } from '../support/tenant.ts'
 import type { OpenStore } from './store.ts'
 
@@ -11,16 +11,14 @@ const RESERVED = { state: 'reserved' }
 
 /** The tests of idempotency keys, which every store passes. */
 export function idempotencyContract(open: OpenStore): void {
-  let store: Store
   let idempotency: JoinableKeys
   let clock = Date.now()
   let keys = 0
   const newUse = () => ({ operation: 'flow_run', key: `key ${++keys}` })
+  const store = useOpened(() => open(COLLECTIONS, () => clock))
   before(async () => {
-    store = await open(COLLECTIONS, () => clock)
     idempotency = createIdempotency(store)
   })
-  after(() => store.close())
 
   it('D6.6: a key stands for its first execution; the same request gets its id, another one a mismatch', async () => {
     const use = newUse()

@@ -4,6 +4,7 @@ import { createLedger, type Ledger } from '../../shared/agent/customers/store/le
 import { createMemoryEntries, MEMORY_ENTRIES } from '../../shared/agent/customers/store/memory-entries.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
 import type { Store } from '../../shared/platform/store/port.ts'
+import { useOpened } from '../support/fixture.ts'
 import { tenantId } from '../support/tenant.ts'
 import type { OpenStore } from './store.ts'
 
@@ -12,7 +13,6 @@ const OTHER = tenantId('t_2')
 
 /** The tests of the ledger and the memory entries, which every store passes. */
 export function ledgerContract(open: OpenStore): void {
-  let store: Store
   let ledger: Ledger
   let customers = 0
   const newCustomer = () => `customer ${++customers}`
@@ -21,11 +21,10 @@ export function ledgerContract(open: OpenStore): void {
   const fill = async (customer: string, count: number) => {
     for (let n = 1; n <= count; n++) await ledger.append(TENANT, customer, run(n))
   }
+  const store = useOpened(() => open(COLLECTIONS))
   before(async () => {
-    store = await open(COLLECTIONS)
     ledger = createLedger(store, { now: () => new Date('2026-11-22T10:00:00Z') })
   })
-  after(() => store.close())
 
   it('D4.14: entries are numbered from 1 and returned newest first, with exactly five fields', async () => {
     const customer = newCustomer()

@@ -3,16 +3,13 @@ import { Readable } from 'node:stream'
 import { expect } from 'chai'
 import { contentOf, readAll, sha256Of } from '../../shared/platform/objects/content.ts'
 import type { ByteRange, Objects } from '../../shared/platform/objects/port.ts'
+import { useOpened } from '../support/fixture.ts'
 import { listAll } from '../support/s3.ts'
 
 /** What the users of files need of objects: whole ones, parts of them, and lists. `open` opens an empty place. */
 export function describeObjects(name: string, open: () => Promise<Objects> | Objects): void {
   describe(`objects: ${name}`, () => {
-    let objects: Objects
-    before(async () => {
-      objects = await open()
-    })
-    after(() => objects.close())
+    const objects = useOpened(open)
 
     const read = async (key: string, range?: ByteRange) => {
       const found = await objects.find(key, range)

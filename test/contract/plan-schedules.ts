@@ -2,7 +2,6 @@ import { expect } from 'chai'
 import { COLLECTIONS } from '../../services/wiring/collections.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
-import type { Store } from '../../shared/platform/store/port.ts'
 import {
   createPlanScheduleStore,
   MAX_SCHEDULES,
@@ -10,6 +9,7 @@ import {
   type PlanScheduleStore,
 } from '../../shared/work/plans/store/plan-schedules.ts'
 import { createTickRecords } from '../../shared/work/plans/store/tick-records.ts'
+import { useOpened } from '../support/fixture.ts'
 import { tenantId } from '../support/tenant.ts'
 import type { OpenStore } from './store.ts'
 
@@ -19,14 +19,12 @@ const OLD = tenantId('t_old')
 
 /** The tests of the schedules of plans, which every store passes. */
 export function planScheduleContract(open: OpenStore): void {
-  let store: Store
   let schedules: PlanScheduleStore
   let now = Date.parse('2026-11-22T10:00:00.000Z')
+  const store = useOpened(() => open(COLLECTIONS))
   before(async () => {
-    store = await open(COLLECTIONS)
     schedules = createPlanScheduleStore(store, () => new Date(now))
   })
-  after(() => store.close())
 
   const input = (name: string, everySecs = 60) => ({
     name,

@@ -2,11 +2,11 @@ import { expect } from 'chai'
 import { COLLECTIONS } from '../../services/wiring/collections.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
 import { SYSTEM_TENANT } from '../../shared/kernel/tenant.ts'
-import type { Store } from '../../shared/platform/store/port.ts'
 import type { PlanHead, Plans } from '../../shared/work/plans/port.ts'
 import { ACTIVE_PLANS } from '../../shared/work/plans/store/documents.ts'
 import { StoredPlans } from '../../shared/work/plans/store/plans.ts'
 import { beginStep, endStep, finish, requestCancel, takeOver } from '../../shared/work/plans/transitions.ts'
+import { useOpened } from '../support/fixture.ts'
 import { tenantId } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
 import { at, begin, by, claim, DIAMOND, record, START, step } from '../work/plans/plan-setup.ts'
@@ -23,15 +23,13 @@ const ODD_IDS = ['__proto__', 'constructor', 'a.b', ' ', '$where', 'ä🙂', 'x'
 
 /** The tests of the stored plans, which every store passes. */
 export function planContract(open: OpenStore): void {
-  let store: Store
   let plans: Plans
   let clock = Date.parse(START)
   const now = () => new Date(clock)
+  const store = useOpened(() => open(COLLECTIONS))
   before(async () => {
-    store = await open(COLLECTIONS)
     plans = new StoredPlans(store, { now })
   })
-  after(() => store.close())
 
   const create = async (steps = DIAMOND, more = {}) => {
     const plan = record(steps, more)

@@ -7,6 +7,7 @@ import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
 import { eventsOf, idsOf, textOf } from '../support/broker-answers.ts'
 import { beginRun, type createRunTable } from '../support/demo-executor.ts'
 import { elapsedMs } from '../support/elapsed.ts'
+import { useOpened } from '../support/fixture.ts'
 import { tenantId } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
 
@@ -47,15 +48,13 @@ export function begin({ table, executor }: QueuedRunsSetup, runId: string, { isA
 
 /** The contract of every broker for the runs that were queued for an executor. */
 export function queuedRunsContract(open: () => Promise<QueuedRunsSetup>): void {
-  let setup: QueuedRunsSetup
   let first: Broker
   let other: Broker
+  const setup = useOpened(open)
   before(async () => {
-    setup = await open()
     first = setup.brokers[0]
     other = setup.brokers.at(-1) ?? first
   })
-  after(() => setup.close())
 
   it('a run that is followed while it is queued is waiting, and its stream begins with the start notice', async () => {
     const runId = setup.table.queue(TENANT)

@@ -5,7 +5,6 @@ import { renderFrame } from '../../shared/cluster/journal/frames.ts'
 import { pageOf } from '../../shared/cluster/list-page.ts'
 import type { RunEvent } from '../../shared/kernel/events.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
-import type { Store } from '../../shared/platform/store/port.ts'
 import { lostRecord, type RunFacts, type RunRecord } from '../../shared/work/runs/records/record.ts'
 import { type ListKnown, RunHistory } from '../../shared/work/runs/records/run-history.ts'
 import {
@@ -15,6 +14,7 @@ import {
   RUN_RECORDS,
   type RunRecordStore,
 } from '../../shared/work/runs/records/store.ts'
+import { useOpened } from '../support/fixture.ts'
 import { tenantId } from '../support/tenant.ts'
 import { asStored, DONE, textOf } from '../work/runs/records/setup.ts'
 import type { OpenStore } from './store.ts'
@@ -25,15 +25,13 @@ const isoOf = (ms: number) => new Date(ms).toISOString()
 
 /** The tests of the records of runs, which every store passes. */
 export function runRecordContract(open: OpenStore): void {
-  let store: Store
   let records: RunRecordStore
   let now = NOON
   let tenants = 0
+  const store = useOpened(() => open(COLLECTIONS, () => now))
   before(async () => {
-    store = await open(COLLECTIONS, () => now)
     records = createRunRecordStore(store)
   })
-  after(() => store.close())
   afterEach(() => {
     now = NOON
   })

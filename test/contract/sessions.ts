@@ -14,8 +14,8 @@ import {
 import { oneShotSessionOf } from '../../shared/agent/sessions/one-shot.ts'
 import { createSessionStore, lifeOf, type SessionStore } from '../../shared/agent/sessions/store.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
-import type { Store } from '../../shared/platform/store/port.ts'
 import { aroundStore } from '../support/around-store.ts'
+import { useOpened } from '../support/fixture.ts'
 import { tenantId } from '../support/tenant.ts'
 import type { OpenStore } from './store.ts'
 
@@ -33,16 +33,14 @@ const said = (text: string): Message => ({ role: 'user', text })
 
 /** The tests of the stored sessions, which every store passes. */
 export function sessionContract(open: OpenStore): void {
-  let store: Store
   let sessions: SessionStore
   let now = NOON
   let tenants = 0
   const options = { idleMs: IDLE_MS, resumeMs: RESUME_MS, now: () => now }
+  const store = useOpened(() => open(COLLECTIONS, () => now))
   before(async () => {
-    store = await open(COLLECTIONS, () => now)
     sessions = createSessionStore(store, options)
   })
-  after(() => store.close())
   afterEach(() => {
     now = NOON
   })

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { AppError } from '../../shared/kernel/errors.ts'
 import { MAX_DOCUMENT_BYTES } from '../../shared/platform/store/document.ts'
 import type { Collection, CollectionSpec, Store } from '../../shared/platform/store/port.ts'
+import { useOpened } from '../support/fixture.ts'
 import { tenantId } from '../support/tenant.ts'
 import { EXPIRING, expiryContract } from './store-expiry.ts'
 import { PAGED, pagingContract } from './store-paging.ts'
@@ -60,18 +61,16 @@ async function refusalOf(call: Promise<unknown>): Promise<string> {
 
 /** The tests that every store passes, whichever database it uses. */
 export function storeContract(open: OpenStore): void {
-  let store: Store
   let flows: Collection
   let stated: Collection
   let clock = Date.now()
   let count = 0
   const flow = (more = {}) => ({ name: `flow${++count}`, alias: `alias${count}`, ...more })
+  const store = useOpened(() => open(ALL, () => clock))
   before(async () => {
-    store = await open(ALL, () => clock)
     flows = store.collection(FLOWS)
     stated = store.collection(STATED)
   })
-  after(() => store.close())
 
   it('an inserted document is found by its key and by its other unique fields, as version 1', async () => {
     const doc = flow({ state: 'draft', steps: [1, { two: 2 }] })

@@ -1,10 +1,10 @@
 import { expect } from 'chai'
 import { COLLECTIONS } from '../../services/wiring/collections.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
-import type { Store } from '../../shared/platform/store/port.ts'
 import type { UsageAddition, UsageRows, UsageStore, UsageSums } from '../../shared/tenancy/usage/port.ts'
 import { createUsageStore, MAX_KEYS } from '../../shared/tenancy/usage/store/usage.ts'
 import { REST } from '../../shared/tenancy/usage/sums.ts'
+import { useOpened } from '../support/fixture.ts'
 import { tenantId } from '../support/tenant.ts'
 import type { OpenStore } from './store.ts'
 
@@ -28,15 +28,13 @@ const rowsOf = (...keys: string[]): UsageRows => new Map(keys.map((key) => [key,
 
 /** The tests of the usage of tenants, which every store passes. */
 export function usageContract(open: OpenStore): void {
-  let store: Store
   let usage: UsageStore
   let clock = Date.parse(NOON)
   let processes = 0
+  const store = useOpened(() => open(COLLECTIONS, () => clock))
   before(async () => {
-    store = await open(COLLECTIONS, () => clock)
     usage = createUsageStore(store)
   })
-  after(() => store.close())
 
   const addition = (rows: UsageRows, more: Partial<UsageAddition> = {}): UsageAddition => ({
     ...{ by: 'model', bucket: 'hour', start: NOON, process: `p${++processes}`, number: 1, rows },

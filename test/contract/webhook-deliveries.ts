@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { COLLECTIONS } from '../../services/wiring/collections.ts'
-import type { Store } from '../../shared/platform/store/port.ts'
 import type { Delivery, DeliveryStore } from '../../shared/tenancy/webhooks/port.ts'
 import { createDeliveryStore } from '../../shared/tenancy/webhooks/store/deliveries.ts'
+import { useOpened } from '../support/fixture.ts'
 import { tenantId } from '../support/tenant.ts'
 import type { OpenStore } from './store.ts'
 
@@ -12,14 +12,12 @@ const NOW = Date.parse('2026-11-22T10:00:00.000Z')
 
 /** The tests of the deliveries of webhooks and their outbox, which every store passes. */
 export function deliveryContract(open: OpenStore): void {
-  let store: Store
   let deliveries: DeliveryStore
   let now = NOW
+  const store = useOpened(() => open(COLLECTIONS))
   before(async () => {
-    store = await open(COLLECTIONS)
     deliveries = createDeliveryStore(store, () => now)
   })
-  after(() => store.close())
 
   let count = 0
   const deliveryOf = (webhook: string, fields: Partial<Delivery> = {}): Delivery => ({

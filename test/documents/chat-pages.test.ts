@@ -4,6 +4,7 @@ import { GUIDE_FRONTS } from '../fronts/guide-pages.ts'
 import { STORIES } from '../fronts/stories.ts'
 import { World } from '../fronts/world.ts'
 import { initOf, openStream } from '../support/api-client.ts'
+import { useOpened } from '../support/fixture.ts'
 import { until } from '../support/until.ts'
 
 /** The page with version 7 plays all stories, the others those in which their packages differ; `npm run try:fronts` plays all with all. */
@@ -13,11 +14,7 @@ const isPlayed = ({ title, lacks }: Front, story: string): boolean =>
   !(story in lacks) && (title === 'useChat of ai 7' || DIFFERENT.test(story))
 
 describe('the pages of shared/platform/api/guide.md with the packages of others, in Chromium', () => {
-  let world: World
-  before(async () => {
-    world = await World.open()
-  })
-  after(() => world?.close())
+  const world = useOpened(() => World.open())
 
   for (const front of GUIDE_FRONTS) {
     const stories = Object.entries(STORIES).filter(([name]) => isPlayed(front, name))

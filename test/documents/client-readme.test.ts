@@ -5,6 +5,7 @@ import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { ROOT } from '../deploy/files.ts'
 import { Child } from '../support/child.ts'
+import { useOpened } from '../support/fixture.ts'
 import { useTempFolder } from '../support/temp-folder.ts'
 import { isAsShown } from './blocks.ts'
 import { Stage } from './stage.ts'
@@ -29,13 +30,12 @@ const textOf = (markdown: string, language: string): string =>
 
 describe('shared/client/README.md', function () {
   this.timeout(90_000)
-  let stage: Stage
   const dir = useTempFolder()
+  // The programs have more requests than a minute's.
+  const stage = useOpened(() => Stage.open({ RATE_LIMIT_RPM: '0', ALLOW_PRIVATE_URLS: 'true' }))
   before(async () => {
-    stage = await Stage.open({ RATE_LIMIT_RPM: '0', ALLOW_PRIVATE_URLS: 'true' }) // The programs have more requests than a minute's.
     await writeFile(join(dir.path, 'package.json'), '{"type":"module"}')
   })
-  after(() => stage?.close())
 
   /** Resolves with what the command prints. Rejects with its output when it fails. */
   async function call(command: string, args: string[], cwd = dir.path): Promise<string> {

@@ -5,10 +5,10 @@ import { expect } from 'chai'
 import { readOptions } from '../../scripts/local-cluster/options.ts'
 import { ROOT } from '../deploy/files.ts'
 import { Child } from '../support/child.ts'
+import { useOpened } from '../support/fixture.ts'
 import { until } from '../support/until.ts'
 import { type Commands, commandsOf, isAsShown } from './blocks.ts'
 import { addressOf, argsOf, home, isLaunch, launch } from './launch.ts'
-import type { Shell } from './shell.ts'
 import { Stage } from './stage.ts'
 
 const readme = await readFile(`${ROOT}README.md`, 'utf8')
@@ -20,19 +20,11 @@ const isForThreeShells = ({ text }: Commands): boolean => text.includes('# in a 
 
 describe('README.md', function () {
   this.timeout(240_000)
-  let stage: Stage
-  let shell: Shell
   const children: Child[] = []
-  before(async () => {
-    stage = await Stage.open()
-    shell = await stage.shell()
-  })
+  const stage = useOpened(() => Stage.open())
+  const shell = useOpened(() => stage.shell())
   afterEach(async () => {
     for (const child of children.splice(0)) await child.end('SIGKILL')
-  })
-  after(async () => {
-    await shell?.close()
-    await stage?.close()
   })
 
   function start(command: string, dir: string): Child {

@@ -6,7 +6,7 @@ import type { ApiType } from '../../shared/platform/api/api-type.ts'
 import { useFlows } from '../support/flows.ts'
 import type { ModelServer } from '../support/model-server/model-server.ts'
 import { useMongo } from '../support/mongo.ts'
-import { inBothForms, type Product, startStandalone } from '../support/product.ts'
+import { inBothForms, startStandalone, useProduct } from '../support/product.ts'
 import { until } from '../support/until.ts'
 
 const JSON_ONLY = { accept: 'application/json' }
@@ -30,11 +30,9 @@ const dataOf = (bytes: Buffer, name?: string) => ({ data: bytes.toString('base64
 
 inBothForms('D47: the files of runs and messages', (startProduct, form) => {
   const mongo = form === 'cluster' ? useMongo() : undefined
-  let product: Product
-  before(async () => {
-    product = await startProduct({ ...mongo?.env, DURABILITY: 'runs', ALLOW_PRIVATE_URLS: 'false', DIALECTS })
-  })
-  after(() => product.close())
+  const product = useProduct(() =>
+    startProduct({ ...mongo?.env, DURABILITY: 'runs', ALLOW_PRIVATE_URLS: 'false', DIALECTS }),
+  )
 
   const start = (body: object) => product.call('POST', '/agent/run', { prompt: 'Look.', ...body }, JSON_ONLY)
   const lastRequest = () => JSON.stringify(product.model.requests.at(-1)?.body)

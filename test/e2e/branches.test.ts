@@ -4,7 +4,7 @@ import { Child } from '../support/child.ts'
 import { type Cluster, startCluster } from '../support/cluster.ts'
 import { type ModelServer, startModelServer } from '../support/model-server/model-server.ts'
 import { useMongo } from '../support/mongo.ts'
-import { inBothForms, type Product } from '../support/product.ts'
+import { inBothForms, useProduct } from '../support/product.ts'
 import { useTempFolder } from '../support/temp-folder.ts'
 import { Page, type Wire } from './branches/page.ts'
 import { type Act, actsOf, asRequest, killsOf, play } from './branches/story.ts'
@@ -17,15 +17,13 @@ const STORIES = Number(process.env['STORIES'] ?? 4)
 
 inBothForms('the branch that a page shows', (startProduct, form) => {
   const mongo = form === 'cluster' ? useMongo() : undefined
-  let product: Product
-  before(async () => {
-    product = await startProduct({
+  const product = useProduct(() =>
+    startProduct({
       DIALECTS: 'ui,ag-ui,openai',
       ...mongo?.env,
       ...(mongo && { DURABILITY: 'sessions' }),
-    })
-  })
-  after(() => product.close())
+    }),
+  )
 
   for (const wire of ['ui', 'ag-ui'] as const satisfies readonly Wire[])
     it(`D38: ${wire}: in ${STORIES} stories of edits, regenerations, branches, failures and refusals the model reads just what the page shows`, async () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { EventStream } from '../support/event-stream.ts'
 import type { Answer } from '../support/model-server/model-server.ts'
-import { inBothForms, inStandaloneForm, type Product } from '../support/product.ts'
+import { inBothForms, inStandaloneForm, useProduct } from '../support/product.ts'
 import { until } from '../support/until.ts'
 
 const ORDER = {
@@ -13,11 +13,7 @@ const call = (id: string, use = id) => ({ tool: 'get_order', input: { id }, id: 
 const PNG = Buffer.from('\x89PNG\r\n\x1a\n0000', 'latin1').toString('base64')
 
 inBothForms("the caller's own tools", (startProduct) => {
-  let product: Product
-  before(async () => {
-    product = await startProduct({ TOOL_PERMISSIONS: '{"WebFetch":"client"}' })
-  })
-  after(() => product.close())
+  const product = useProduct(() => startProduct({ TOOL_PERMISSIONS: '{"WebFetch":"client"}' }))
 
   const start = (...answers: Answer[]) => {
     product.model.answer(...answers)

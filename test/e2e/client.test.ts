@@ -11,26 +11,26 @@ import {
 } from '../../shared/client/client.ts'
 import { CuttingProxy } from '../support/cutting-proxy.ts'
 import { useMongo } from '../support/mongo.ts'
-import { inBothForms, type Product } from '../support/product.ts'
+import { inBothForms, useProduct } from '../support/product.ts'
 import { until } from '../support/until.ts'
 
 const WRITE = { tool: 'Write', input: { path: 'notes/a.txt', content: 'hello' } }
 
 inBothForms('the client', (startProduct, form) => {
   const mongo = form === 'cluster' ? useMongo() : undefined
-  let product: Product
   let engine: AgentEngine
 
-  before(async () => {
-    product = await startProduct({
+  const product = useProduct(() =>
+    startProduct({
       ...mongo?.env,
       MASTER_KEY: randomBytes(32).toString('base64'),
       ALLOW_PRIVATE_URLS: 'true',
-    })
+    }),
+  )
+  before(async () => {
     product.model.otherwise(() => 'fine')
     engine = new AgentEngine({ url: product.url })
   })
-  after(() => product.close())
 
   it('reads a run as events and as a result, which stand beside each other', async () => {
     product.model.answer('Hello there')

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { requirePythonClient } from '../../scripts/local-services/python-client.ts'
-import { type Product, startStandalone } from '../support/product.ts'
+import { startStandalone, useProduct } from '../support/product.ts'
 import { useTempFolder } from '../support/temp-folder.ts'
 
 const run = promisify(execFile)
@@ -35,15 +35,13 @@ print(json.dumps({"step": plan.steps[0].id, "parallel": plan.parallel, "output":
 `
 
 describe('clients that are generated from the served API description', () => {
-  let product: Product
   const dir = useTempFolder()
+  const product = useProduct(() => startStandalone({ API_TOKEN }))
   before(async () => {
-    product = await startStandalone({ API_TOKEN })
     product.model.otherwise(() => 'Hello back')
     const served = await fetch(`${product.url}/openapi.json`)
     await writeFile(join(dir.path, 'openapi.json'), await served.text())
   })
-  after(() => product.close())
 
   /** Resolves with what the command prints. Rejects with its output when it fails. */
   async function call(command: string, args: string[], env: Record<string, string> = {}): Promise<string> {

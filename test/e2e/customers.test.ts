@@ -1,19 +1,17 @@
 import { expect } from 'chai'
 import type { LedgerPage } from '../../shared/agent/customers/store/ledger.ts'
 import { useMongo } from '../support/mongo.ts'
-import { inBothForms, type Product } from '../support/product.ts'
+import { inBothForms, useProduct } from '../support/product.ts'
 
 inBothForms('customers', (startProduct, form) => {
   const mongo = form === 'cluster' ? useMongo() : undefined
-  let product: Product
-  before(async () => {
-    product = await startProduct({
+  const product = useProduct(() =>
+    startProduct({
       ...mongo?.env,
       CUSTOMER_HISTORY_ENTRIES: '3',
       CUSTOMER_HISTORY_CHARS: '400',
-    })
-  })
-  after(() => product.close())
+    }),
+  )
 
   async function ask(customer_id: string, prompt: string, answer: string) {
     product.model.answer(answer)

@@ -1,8 +1,9 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { expect } from 'chai'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { openBrowser } from '../support/browser.ts'
-import { type Product, startStandalone } from '../support/product.ts'
+import { useOpened } from '../support/fixture.ts'
+import { startStandalone, useProduct } from '../support/product.ts'
 
 /** Rules of the linter that do not hold here. */
 const OFF = {
@@ -15,28 +16,20 @@ const OFF = {
 const GUARDED = { OIDC_ISSUER: 'https://issuer.example', OIDC_AUDIENCE: 'urn:ae' }
 
 describe('the API explorer', () => {
-  let product: Product
-  /** It takes requests without a token. */
-  let open: Product
-  let browser: Browser
   let page: Page
   const asked: URL[] = []
   const faults: string[] = []
+  const product = useProduct(() => startStandalone({ ...GUARDED, RATE_LIMIT_RPM: '1' }))
+  /** It takes requests without a token. */
+  const open = useOpened(startStandalone)
+  const browser = useOpened(openBrowser)
   before(async () => {
-    product = await startStandalone({ ...GUARDED, RATE_LIMIT_RPM: '1' })
-    open = await startStandalone()
-    browser = await openBrowser()
     page = await browser.newPage()
     page.setDefaultTimeout(45_000) // As in the tests of the console: Swagger UI takes seconds of CPU for the whole API.
     page.on('request', (request) => asked.push(new URL(request.url())))
     page.on('pageerror', (error) => faults.push(error.message))
     page.on('console', (message) => message.type() === 'error' && faults.push(message.text()))
     await page.goto(`${open.url}/docs#/Runs/startRun`)
-  })
-  after(async () => {
-    await browser?.close()
-    await open?.close()
-    await product.close()
   })
 
   it('D1.3 API_EXPLORER: shows every operation, offline, without a token and outside the rate limit', async () => {

@@ -4,7 +4,7 @@ import { epochOfRun } from '../../shared/kernel/ids.ts'
 import { callApi, initOf, openStream } from '../support/api-client.ts'
 import { type Cluster, startCluster } from '../support/cluster.ts'
 import type { EventStream } from '../support/event-stream.ts'
-import { type Answer, type ModelServer, type Received, startModelServer } from '../support/model-server/model-server.ts'
+import { type Answer, type Received, useModelServer } from '../support/model-server/model-server.ts'
 import { useMongo } from '../support/mongo.ts'
 import { useTempFolder } from '../support/temp-folder.ts'
 import { until } from '../support/until.ts'
@@ -22,17 +22,15 @@ const WORK = 'echo begun >> effect.txt; while [ -d /proc/$PPID ]; do sleep 0.1; 
 describe('one-shot runs after the death of their processes', () => {
   const mongo = useMongo()
   const folder = useTempFolder()
-  let model: ModelServer
   /** Whether the processes have died: a model that kept its caller waiting answers from then on. */
   let hasDied = false
+  const model = useModelServer()
   before(async () => {
-    model = await startModelServer()
     model.otherwise(answer)
   })
   beforeEach(() => {
     hasDied = false
   })
-  after(() => model.close())
 
   /** What the model answers to a prompt: to the first request, and with the results of its calls. */
   const SCRIPTS: Record<string, (results: readonly string[]) => Answer> = {

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { callApi, initOf, openStream } from '../support/api-client.ts'
 import { Child } from '../support/child.ts'
 import { type Cluster, startCluster } from '../support/cluster.ts'
-import { type ModelServer, startModelServer } from '../support/model-server/model-server.ts'
+import { useModelServer } from '../support/model-server/model-server.ts'
 import { useMongo } from '../support/mongo.ts'
 import { useTempFolder } from '../support/temp-folder.ts'
 import { until } from '../support/until.ts'
@@ -12,11 +12,7 @@ const WORKER = new URL('../../services/worker/main.ts', import.meta.url).pathnam
 
 describe('sessions after the death of their processes', () => {
   const mongo = useMongo()
-  let model: ModelServer
-  before(async () => {
-    model = await startModelServer()
-  })
-  after(() => model.close())
+  const model = useModelServer()
 
   const modelEnv = () => ({
     MODEL: 'test-model',

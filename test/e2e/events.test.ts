@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { useMongo } from '../support/mongo.ts'
-import { inBothForms, type Product } from '../support/product.ts'
+import { inBothForms, useProduct } from '../support/product.ts'
 import { TenantEvents } from '../support/tenant-events.ts'
 
 const WRITE = { tool: 'Write', input: { path: 'notes/a.txt', content: 'a text that no event repeats' } }
@@ -9,21 +9,21 @@ const FLOW = { input_schema: { type: 'object' }, output_schema: { type: 'object'
 
 inBothForms("the tenant's events", (startProduct, form) => {
   const mongo = form === 'cluster' ? useMongo() : undefined
-  let product: Product
   const readers: TenantEvents[] = []
 
-  before(async () => {
-    product = await startProduct({
+  const product = useProduct(() =>
+    startProduct({
       ...mongo?.env,
       MASTER_KEY: randomBytes(32).toString('base64'),
       ALLOW_PRIVATE_URLS: 'true',
-    })
+    }),
+  )
+  before(async () => {
     product.model.otherwise(() => 'fine')
   })
   afterEach(() => {
     for (const reader of readers.splice(0)) reader.leave()
   })
-  after(() => product.close())
 
   const read = async (query = '', headers: Record<string, string> = {}) => {
     const reader = await TenantEvents.open(product.url, query, headers)

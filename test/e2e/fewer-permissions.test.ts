@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { inBothForms, type Product } from '../support/product.ts'
+import { inBothForms, useProduct } from '../support/product.ts'
 
 const tool = (name: string, input: unknown) => `/tool ${name} ${JSON.stringify(input)}`
 const write = (path: string) => tool('Write', { path, content: 'x' })
@@ -7,18 +7,16 @@ const bash = (command: string) => tool('Bash', { command })
 const PLAN = tool('ExitPlanMode', { steps: [{ id: 'a', prompt: 'write it' }] })
 
 inBothForms('fewer permission requests', (startProduct, form) => {
-  let product: Product
-  before(async () => {
-    product = await startProduct({
+  const product = useProduct(() =>
+    startProduct({
       MODEL: '',
       MODEL_PROVIDER: 'demo',
       MODEL_BASE_URL: '',
       MODEL_PRICES: '',
       ENABLE_BASH: 'true',
       TOOL_PERMISSIONS: '{"Bash(echo *)":"allow","Bash(rm *)":"deny"}',
-    })
-  })
-  after(() => product.close())
+    }),
+  )
 
   const message = (session: string, ...lines: string[]) =>
     product.stream(`/sessions/${session}/messages`, { prompt: lines.join('\n') })

@@ -4,17 +4,13 @@ import { readdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { useMongo } from '../support/mongo.ts'
-import { inBothForms, type Product } from '../support/product.ts'
+import { inBothForms, useProduct } from '../support/product.ts'
 
 type FileAnswer = { file_id: string; name: string; media_type: string; bytes: number; sha256: string }
 
 inBothForms('D43: the files of a tenant', (startProduct, form) => {
   const mongo = form === 'cluster' ? useMongo() : undefined
-  let product: Product
-  before(async () => {
-    product = await startProduct({ ...mongo?.env })
-  })
-  after(() => product.close())
+  const product = useProduct(() => startProduct({ ...mongo?.env }))
 
   const send = (path: string, init?: RequestInit) => fetch(`${product.url}${path}`, init)
   const statusOf = async (answer: Promise<Response>) => {

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import type { JsonObject } from '../../shared/kernel/events.ts'
 import { bodyOf, type Operation, operationsOf } from '../platform/api/operations.ts'
 import { apiDocument } from '../support/api-document.ts'
-import { type Product, startStandalone } from '../support/product.ts'
+import { startStandalone, useProduct } from '../support/product.ts'
 
 const LONG = 'x'.repeat(5_000)
 const MOST = 200
@@ -78,16 +78,14 @@ const step = (id: string, ...after: string[]) => ({ id, prompt: 'x', depends_on:
 const ids = Array.from({ length: 200 }, (_, i) => String(i).padStart(128, 'x'))
 
 describe('what a message repeats of a request', () => {
-  let product: Product
+  const product = useProduct(() => startStandalone({ MASTER_KEY: randomBytes(32).toString('base64') }))
   before(async () => {
-    product = await startStandalone({ MASTER_KEY: randomBytes(32).toString('base64') })
     await product.call('PUT', '/config/instances/a', {
       type: 'openai-compatible',
       url: 'https://models.example.com/v1',
       key: 'k'.repeat(20),
     })
   })
-  after(() => product.close())
 
   let refusals = 0
 

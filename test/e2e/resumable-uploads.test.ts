@@ -9,7 +9,7 @@ import { Upload } from 'tus-js-client'
 import { sha256Of } from '../../shared/platform/objects/content.ts'
 import { Child } from '../support/child.ts'
 import { useMongo } from '../support/mongo.ts'
-import { inBothForms, type Product, startStandalone } from '../support/product.ts'
+import { inBothForms, startStandalone, useProduct } from '../support/product.ts'
 import { listAll, useS3 } from '../support/s3.ts'
 import { useTempFolder } from '../support/temp-folder.ts'
 import { until } from '../support/until.ts'
@@ -46,11 +46,7 @@ const list = async (base: string) =>
 
 inBothForms('D43.5a: an upload in parts', (startProduct, form) => {
   const mongo = form === 'cluster' ? useMongo() : undefined
-  let product: Product
-  before(async () => {
-    product = await startProduct({ ...mongo?.env })
-  })
-  after(() => product.close())
+  const product = useProduct(() => startProduct({ ...mongo?.env }))
 
   it('that is cut goes on at its offset, at another gateway, is no file before its end, and is typed by its bytes', async () => {
     const [first = '', other = first] = product.urls
@@ -77,11 +73,7 @@ inBothForms('D43.5a: an upload in parts', (startProduct, form) => {
 
 describe('D43.5a: an upload in parts of a product whose bytes are in S3', () => {
   const s3 = useS3()
-  let product: Product
-  before(async () => {
-    product = await startStandalone({ ...s3.env })
-  })
-  after(() => product.close())
+  const product = useProduct(() => startStandalone({ ...s3.env }))
 
   it('that is cut goes on there, is one object at its end, and is gone when its client ends it', async () => {
     const endpoint = `${product.url}/files`

@@ -1,13 +1,9 @@
 import { expect } from 'chai'
-import { type ModelServer, startModelServer } from '../support/model-server/model-server.ts'
-import { inBothForms, inStandaloneForm, type Product } from '../support/product.ts'
+import { useModelServer } from '../support/model-server/model-server.ts'
+import { inBothForms, inStandaloneForm, type Product, useProduct } from '../support/product.ts'
 
 inBothForms('POST /agent/run', (startProduct, form) => {
-  let product: Product
-  before(async () => {
-    product = await startProduct()
-  })
-  after(() => product.close())
+  const product = useProduct(startProduct)
 
   const framesOf = async (body: unknown) => (await product.run(body)).all()
 
@@ -113,21 +109,15 @@ inBothForms('POST /agent/run', (startProduct, form) => {
 })
 
 inStandaloneForm('POST /agent/run with a fallback model', (startProduct) => {
-  let product: Product
-  let spare: ModelServer
-  before(async () => {
-    spare = await startModelServer()
-    product = await startProduct({
+  const spare = useModelServer()
+  const product = useProduct(() =>
+    startProduct({
       FALLBACK_MODEL: 'spare-model',
       FALLBACK_MODEL_PROVIDER: 'openai-compatible',
       FALLBACK_MODEL_BASE_URL: spare.url,
       MODEL_PRICES: '{"test-model":{"input":1,"output":1},"spare-model":{"input":5,"output":1}}',
-    })
-  })
-  after(async () => {
-    await product.close()
-    await spare.close()
-  })
+    }),
+  )
 
   it('api.md Events 4: when the provider stays unavailable the fallback serves the turn, with the warning provider_failover', async () => {
     product.model.answer({ status: 500 }, { status: 500 }, { status: 500 })

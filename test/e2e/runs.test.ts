@@ -1,13 +1,9 @@
 import { expect } from 'chai'
-import { inBothForms, type Product } from '../support/product.ts'
+import { inBothForms, useProduct } from '../support/product.ts'
 import { until } from '../support/until.ts'
 
 inBothForms('runs', (startProduct, form) => {
-  let product: Product
-  before(async () => {
-    product = await startProduct()
-  })
-  after(() => product.close())
+  const product = useProduct(startProduct)
 
   const eventsFrom = (runId: string, headers: Record<string, string> = {}, query = '') =>
     product.stream(`/runs/${runId}/events${query}`, undefined, headers)

@@ -1,17 +1,13 @@
 import { expect } from 'chai'
 import type { ApiType } from '../../shared/platform/api/api-type.ts'
-import { inBothForms, type Product } from '../support/product.ts'
+import { inBothForms, useProduct } from '../support/product.ts'
 import { createSession, sendMessage } from '../support/sessions.ts'
 
 type Session = ApiType<'SessionInfoResponse'>
 type Message = ApiType<'SessionMessage'>
 
 inBothForms('the list of sessions and their histories', (startProduct) => {
-  let product: Product
-  before(async () => {
-    product = await startProduct()
-  })
-  after(() => product.close())
+  const product = useProduct(startProduct)
 
   const create = (body?: unknown) => createSession(product, body)
   const post = (session: string, prompt: string) => sendMessage(product, session, prompt)

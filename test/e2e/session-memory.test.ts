@@ -1,12 +1,8 @@
 import { expect } from 'chai'
-import { inStandaloneForm, type Product } from '../support/product.ts'
+import { inStandaloneForm, type Product, useProduct } from '../support/product.ts'
 
 inStandaloneForm('the memory of a session', (startProduct) => {
-  let product: Product
-  before(async () => {
-    product = await startProduct()
-  })
-  after(() => product.close())
+  const product = useProduct(startProduct)
 
   async function say(session: string, prompt: string, ...answers: Parameters<Product['model']['answer']>) {
     product.model.answer(...answers)

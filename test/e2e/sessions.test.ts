@@ -1,14 +1,10 @@
 import { expect } from 'chai'
-import { inBothForms, type Product } from '../support/product.ts'
+import { inBothForms, useProduct } from '../support/product.ts'
 import { createSession, sendMessage } from '../support/sessions.ts'
 import { until } from '../support/until.ts'
 
 inBothForms('sessions', (startProduct) => {
-  let product: Product
-  before(async () => {
-    product = await startProduct()
-  })
-  after(() => product.close())
+  const product = useProduct(startProduct)
 
   const create = (body?: unknown) => createSession(product, body)
   const post = (session: string, prompt: string) => sendMessage(product, session, prompt)

@@ -1,17 +1,15 @@
 import { expect } from 'chai'
 import { runIsForgotten } from '../support/forgotten-run.ts'
-import { inBothForms, type Product } from '../support/product.ts'
+import { inBothForms, useProduct } from '../support/product.ts'
 import { until } from '../support/until.ts'
 
 const JSON_ONLY = { accept: 'application/json' }
 
 inBothForms('starting a run', (startProduct, form) => {
-  let product: Product
+  const product = useProduct(() => startProduct({ RUN_RESUME_SECS: '1' }))
   before(async () => {
-    product = await startProduct({ RUN_RESUME_SECS: '1' })
     product.model.otherwise(() => 'fine')
   })
-  after(() => product.close())
 
   const start = (body: object, headers: Record<string, string> = {}) =>
     product.call('POST', '/agent/run', { prompt: 'hi', ...body }, headers)

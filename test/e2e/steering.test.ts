@@ -1,13 +1,9 @@
 import { expect } from 'chai'
 import type { EventStream } from '../support/event-stream.ts'
-import { inBothForms, type Product } from '../support/product.ts'
+import { inBothForms, useProduct } from '../support/product.ts'
 
 inBothForms('a run that is told something while it is at work', (startProduct) => {
-  let product: Product
-  before(async () => {
-    product = await startProduct()
-  })
-  after(() => product.close())
+  const product = useProduct(startProduct)
 
   const steer = (runId: string, prompt: unknown, key?: string) =>
     product.call('POST', `/runs/${runId}/steer`, { prompt }, key === undefined ? {} : { 'Idempotency-Key': key })

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { elapsedMs } from '../support/elapsed.ts'
 import type { EventStream } from '../support/event-stream.ts'
 import type { Answer } from '../support/model-server/model-server.ts'
-import { inBothForms, type Product } from '../support/product.ts'
+import { inBothForms, useProduct } from '../support/product.ts'
 
 const HANG: Answer = [{ text: 'working' }, { hang: true }]
 const agent = (description: string) => ({ description, prompt: `do ${description}` })
@@ -13,11 +13,7 @@ async function readUntil(stream: EventStream, isSo: () => boolean): Promise<void
 }
 
 inBothForms('cancelling sub-agents', (startProduct) => {
-  let product: Product
-  before(async () => {
-    product = await startProduct()
-  })
-  after(() => product.close())
+  const product = useProduct(startProduct)
 
   /** A run with a Team of eight, one of which has a sub-agent of its own. All wait for the model. */
   async function startTeam() {

@@ -1,17 +1,15 @@
 import { expect } from 'chai'
 import type { EventStream } from '../support/event-stream.ts'
-import { inBothForms, type Product } from '../support/product.ts'
+import { inBothForms, useProduct } from '../support/product.ts'
 
 const task = (description: string, ...lines: string[]) => ({ description, prompt: lines.join('\n') })
 const tool = (name: string, input: unknown) => `/tool ${name} ${JSON.stringify(input)}`
 const write = (path: string) => tool('Write', { path, content: 'x' })
 
 inBothForms('sub-agents', (startProduct) => {
-  let product: Product
-  before(async () => {
-    product = await startProduct({ MODEL: '', MODEL_PROVIDER: 'demo', MODEL_BASE_URL: '', MODEL_PRICES: '' })
-  })
-  after(() => product.close())
+  const product = useProduct(() =>
+    startProduct({ MODEL: '', MODEL_PROVIDER: 'demo', MODEL_BASE_URL: '', MODEL_PRICES: '' }),
+  )
 
   const start = (...lines: string[]): Promise<EventStream> => product.run({ prompt: lines.join('\n') })
   const framesOf = async (...lines: string[]) => (await start(...lines)).all()

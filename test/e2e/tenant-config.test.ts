@@ -4,23 +4,22 @@ import { expect } from 'chai'
 import type { JsonObject } from '../../shared/kernel/events.ts'
 import { type ModelServer, startModelServer } from '../support/model-server/model-server.ts'
 import { useMongo } from '../support/mongo.ts'
-import { inBothForms, type Product } from '../support/product.ts'
+import { inBothForms, type Product, useProduct } from '../support/product.ts'
 import { until } from '../support/until.ts'
 
 const KEY = 'sk-canary-0123456789'
 
 inBothForms('runtime configuration', (startProduct, form) => {
   const mongo = form === 'cluster' ? useMongo() : undefined
-  let product: Product
   let own: ModelServer
 
-  before(async () => {
-    product = await startProduct({
+  const product = useProduct(() =>
+    startProduct({
       ...mongo?.env,
       MASTER_KEY: randomBytes(32).toString('base64'),
       ALLOW_PRIVATE_URLS: 'true',
-    })
-  })
+    }),
+  )
 
   beforeEach(async () => {
     own = await startModelServer()
@@ -32,8 +31,6 @@ inBothForms('runtime configuration', (startProduct, form) => {
     await call('PUT', '/config/engine', { routing: {} })
     await own.close()
   })
-
-  after(() => product.close())
 
   const call = (method: string, path: string, body?: unknown) => product.call(method, path, body)
 

@@ -2,10 +2,11 @@ import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { Child } from '../support/child.ts'
 import { EventStream } from '../support/event-stream.ts'
+import { useOpened } from '../support/fixture.ts'
 import { useMongo } from '../support/mongo.ts'
-import { type Product, startClusterProcesses } from '../support/product.ts'
+import { startClusterProcesses, useProduct } from '../support/product.ts'
 import { makeTempFolder } from '../support/temp-folder.ts'
-import { type CollectedSpan, startTraceCollector, type TraceCollector } from '../support/trace-collector.ts'
+import { type CollectedSpan, startTraceCollector } from '../support/trace-collector.ts'
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c'
 const CALLER = 'b7ad6b7169203331'
@@ -13,24 +14,19 @@ const headers = { traceparent: `00-${TRACE}-${CALLER}-01`, 'x-request-id': 'requ
 
 describe('traces of a cluster', () => {
   const mongo = useMongo()
-  let collector: TraceCollector
-  let product: Product
 
-  before(async () => {
-    collector = await startTraceCollector()
-    product = await startClusterProcesses({
+  const collector = useOpened(startTraceCollector)
+  const product = useProduct(() =>
+    startClusterProcesses({
       ...collector.env,
       ...mongo.env,
       MASTER_KEY: randomBytes(32).toString('base64'),
       ALLOW_PRIVATE_URLS: 'true',
       LOG_LEVEL: 'debug',
-    })
+    }),
+  )
+  before(async () => {
     product.model.otherwise(() => 'fine')
-  })
-
-  after(async () => {
-    await collector.close()
-    await product.close()
   })
 
   const parentOf = ({ parentSpanId }: CollectedSpan) =>

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { inBothForms, type Product } from '../support/product.ts'
+import { inBothForms, useProduct } from '../support/product.ts'
 import { until } from '../support/until.ts'
 
 const JSON_ONLY = { accept: 'application/json' }
@@ -12,11 +12,7 @@ const SCHEMA = {
 const OSLO = { city: 'Oslo', degrees: 3 }
 
 inBothForms('typed answers and choices of a run', (startProduct, form) => {
-  let product: Product
-  before(async () => {
-    product = await startProduct()
-  })
-  after(() => product.close())
+  const product = useProduct(startProduct)
 
   const start = (body: object) =>
     product.call('POST', '/agent/run', { prompt: 'How warm is Oslo?', response_schema: SCHEMA, ...body }, JSON_ONLY)

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { useMongo } from '../support/mongo.ts'
-import { inBothForms, type Product } from '../support/product.ts'
+import { inBothForms, useProduct } from '../support/product.ts'
 import { until } from '../support/until.ts'
 
 type Row = {
@@ -17,16 +17,14 @@ const DEFINITION = { model: 'test-model', input_schema: { type: 'object' }, outp
 
 inBothForms('the usage of a tenant', (startProduct, form) => {
   const mongo = form === 'cluster' ? useMongo() : undefined
-  let product: Product
-  before(async () => {
-    product = await startProduct({
+  const product = useProduct(() =>
+    startProduct({
       ...mongo?.env,
       MASTER_KEY: randomBytes(32).toString('base64'),
       ALLOW_PRIVATE_URLS: 'true',
       MODEL_PRICES: '{"test-model": {"input": 1, "output": 2}}',
-    })
-  })
-  after(() => product.close())
+    }),
+  )
 
   const rowsBy = async (by: string, query = '') =>
     ((await product.call('GET', `/usage?by=${by}${query}`)).body as { rows: Row[] }).rows

@@ -25,7 +25,8 @@ import type { Flow } from '../../shared/work/flows/port.ts'
 import { StoredDispatches } from '../../shared/work/flows/store/dispatches.ts'
 import type { Job } from '../../shared/work/queue/port.ts'
 import { Runs } from '../../shared/work/runs/runs.ts'
-import { type ModelServer, startModelServer } from '../support/model-server/model-server.ts'
+import { useOpened } from '../support/fixture.ts'
+import { useModelServer } from '../support/model-server/model-server.ts'
 import { NO_FILES } from '../support/no-files.ts'
 import { SILENT_LOG } from '../support/silent-log.ts'
 import { useTestStore } from '../support/test-store.ts'
@@ -47,13 +48,9 @@ const send = createHttpSend({ connectMs: 1_000 })
 
 describe('the items of batches whose flows have tools', () => {
   const opened = useTestStore()
-  let model: ModelServer
-  let vendor: VendorBatchServer
   let called: unknown[]
-  before(async () => {
-    model = await startModelServer()
-    vendor = await new VendorBatchServer(model).listen()
-  })
+  const model = useModelServer()
+  const vendor = useOpened(() => new VendorBatchServer(model).listen())
   beforeEach(() => {
     called = []
     model.otherwise(({ body }) => {
@@ -62,10 +59,6 @@ describe('the items of batches whose flows have tools', () => {
       const isOver = /was kept|interrupted/.test(text) || !text.includes('Keeps a number')
       return isOver ? '{"answer":"yes"}' : [{ tool: 'keep', input: { n: Number(n) } }]
     })
-  })
-  after(async () => {
-    await vendor.close()
-    await model.close()
   })
 
   /** An executor of this epoch, whose tool ends as `outcome` says. */

@@ -1,10 +1,11 @@
 import { expect } from 'chai'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { createBullQueue } from '../../shared/work/queue/bullmq.ts'
 import { createBullConsume } from '../../shared/work/queue/bullmq-consume.ts'
 import { createBullSchedules } from '../../shared/work/queue/bullmq-schedules.ts'
 import type { Job } from '../../shared/work/queue/port.ts'
 import { openBrowser } from '../support/browser.ts'
+import { useOpened } from '../support/fixture.ts'
 import { useRedis } from '../support/redis.ts'
 import { tenantId } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
@@ -18,11 +19,7 @@ const FAILED = planId(7)
 describe('the dashboard in a browser', () => {
   const redis = useRedis()
   const open = useOps()
-  let browser: Browser
-  before(async () => {
-    browser = await openBrowser()
-  })
-  after(() => browser.close())
+  const browser = useOpened(openBrowser)
 
   /** Three plans, of which one fails, and a schedule. */
   async function fillQueue(): Promise<void> {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { ShownMember } from '../../services/ops/members.ts'
 import { useMongo } from '../support/mongo.ts'
-import { inBothForms, type Product } from '../support/product.ts'
+import { inBothForms, useProduct } from '../support/product.ts'
 import { useOps } from './setup.ts'
 
 const SINCE = '2026-11-22T10:00:00.000Z'
@@ -47,11 +47,7 @@ describe('the page of members', () => {
 
 inBothForms('the members of a deployment', (startProduct, form) => {
   const mongo = form === 'cluster' ? useMongo() : undefined
-  let product: Product
-  before(async () => {
-    product = await startProduct({ ...mongo?.env })
-  })
-  after(() => product.close())
+  const product = useProduct(() => startProduct({ ...mongo?.env }))
 
   it('each process lists all of them, with what they are and what they carry', async () => {
     const held = Promise.withResolvers<void>()

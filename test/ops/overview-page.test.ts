@@ -3,7 +3,8 @@ import type { Page } from 'playwright-core'
 import type { Overview as Shown } from '../../services/console/base/overview.ts'
 import type { Overview } from '../../services/ops/overview.ts'
 import { findingsOf, isTooWide } from '../console/support/axe.ts'
-import { type ConsoleUnderTest, startConsole } from '../console/support/console.ts'
+import { startConsole } from '../console/support/console.ts'
+import { useOpened } from '../support/fixture.ts'
 import { useMongo } from '../support/mongo.ts'
 import { startMembers } from '../support/product.ts'
 import { until } from '../support/until.ts'
@@ -13,7 +14,6 @@ const shownOf = (overview: Overview): Shown => overview
 
 describe('the page of the ops listener of a cluster', () => {
   const mongo = useMongo()
-  let pages: ConsoleUnderTest
   let page: Page
   /** That of a process that knows the tenants, a gateway. */
   let ops = ''
@@ -21,8 +21,8 @@ describe('the page of the ops listener of a cluster', () => {
   const section = (title: string) => page.getByRole('region', { name: title })
   const read = async () => shownOf((await (await fetch(ops)).json()) as Overview)
 
+  const pages = useOpened(() => startConsole({ start: startMembers, env: mongo.env }))
   before(async () => {
-    pages = await startConsole({ start: startMembers, env: mongo.env })
     const { opsUrls, call, stream } = pages.product
     for (const url of opsUrls) {
       pages.allow(url)
@@ -36,7 +36,6 @@ describe('the page of the ops listener of a cluster', () => {
     await page.goto(ops)
     await section('Processes').waitFor()
   })
-  after(() => pages?.close())
   afterEach(() => pages.expectNoFaults())
 
   it('D21.3: shows each process with its load, the queues and the tenants', async () => {

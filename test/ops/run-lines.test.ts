@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
 import { useMongo } from '../support/mongo.ts'
-import { inBothForms, type Product } from '../support/product.ts'
+import { inBothForms, useProduct } from '../support/product.ts'
 import { until } from '../support/until.ts'
 import { parsePage } from './prometheus-text.ts'
 
@@ -10,17 +10,15 @@ type Line = { msg: string; level: string; run_id?: string; request_id?: string; 
 
 inBothForms('the lines and counters of what ends', (startProduct, form) => {
   const mongo = form === 'cluster' ? useMongo() : undefined
-  let product: Product
 
-  before(async () => {
-    product = await startProduct({
+  const product = useProduct(() =>
+    startProduct({
       ...mongo?.env,
       MASTER_KEY: randomBytes(32).toString('base64'),
       ALLOW_PRIVATE_URLS: 'true',
       TOOL_PERMISSIONS: '{"Write":"ask"}',
-    })
-  })
-  after(() => product.close())
+    }),
+  )
 
   const line = async (wanted: Partial<Line>): Promise<Line> => {
     const fits = (each: Line) => Object.entries(wanted).every(([key, value]) => each[key as keyof Line] === value)

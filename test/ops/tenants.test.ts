@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
 import type { TenantView } from '../../shared/tenancy/usage/tenants.ts'
 import { useMongo } from '../support/mongo.ts'
-import { inBothForms, type Product } from '../support/product.ts'
+import { inBothForms, useProduct } from '../support/product.ts'
 import { tenantId } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
 import { useOps } from './setup.ts'
@@ -55,15 +55,15 @@ describe('the page of tenants', () => {
 
 inBothForms('the tenants of a deployment', (startProduct, form) => {
   const mongo = form === 'cluster' ? useMongo() : undefined
-  let product: Product
-  before(async () => {
-    product = await startProduct({
+  const product = useProduct(() =>
+    startProduct({
       ...mongo?.env,
       MASTER_KEY: randomBytes(32).toString('base64'),
-    })
+    }),
+  )
+  before(async () => {
     await product.call('PUT', '/config/limits', { tokens_per_day: 1_000_000 })
   })
-  after(() => product.close())
 
   /** The processes that show the tenants: in a cluster its gateways. */
   async function lists(): Promise<List[]> {

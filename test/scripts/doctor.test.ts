@@ -17,7 +17,7 @@ import { createKeyring } from '../../shared/tenancy/secrets/keyring.ts'
 import { seal } from '../../shared/tenancy/secrets/seal.ts'
 import { putSecret } from '../../shared/tenancy/tenant-config/changes.ts'
 import { EMPTY_CONFIG, type TenantConfig } from '../../shared/tenancy/tenant-config/config.ts'
-import { type ModelServer, startModelServer } from '../support/model-server/model-server.ts'
+import { useModelServer } from '../support/model-server/model-server.ts'
 import { useMongo } from '../support/mongo.ts'
 import { type Product, startStandalone } from '../support/product.ts'
 import { useRedis } from '../support/redis.ts'
@@ -165,11 +165,7 @@ describe('npm run doctor', () => {
   })
 
   describe('the models', () => {
-    let model: ModelServer
-    before(async () => {
-      model = await startModelServer()
-    })
-    after(() => model.close())
+    const model = useModelServer()
 
     const check = async (more: Record<string, string> = {}) => {
       const [url, spareUrl] = [model.url, model.url]

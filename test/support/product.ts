@@ -10,6 +10,7 @@ import { callApi, initOf, openStream, type Reply } from './api-client.ts'
 import { startCluster } from './cluster.ts'
 import { startClusterRedis } from './cluster-redis.ts'
 import type { EventStream } from './event-stream.ts'
+import { useOpened } from './fixture.ts'
 import { type ModelServer, startModelServer } from './model-server/model-server.ts'
 import { makeTempFolder } from './temp-folder.ts'
 
@@ -52,6 +53,11 @@ export function inBothForms(title: string, define: (startProduct: StartProduct, 
  */
 export function inStandaloneForm(title: string, define: (startProduct: StartProduct, form: Form) => void): void {
   describe(title, () => define(startStandalone, 'standalone'))
+}
+
+/** A product for the tests of the enclosing `describe`. */
+export function useProduct(start: () => Promise<Product>): Product {
+  return useOpened(start)
 }
 
 type Opened = {

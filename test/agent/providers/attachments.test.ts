@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { createProvider } from '../../../services/wiring/models/create-provider.ts'
 import type { Message } from '../../../shared/agent/providers/port.ts'
 import type { Attachment } from '../../../shared/kernel/attachment.ts'
-import { type ModelServer, startModelServer } from '../../support/model-server/model-server.ts'
+import { useModelServer } from '../../support/model-server/model-server.ts'
 import { ask, DIALECTS, type Dialect, KEY, request, settingsFor, textOf } from './ai-sdk/setup.ts'
 
 const PNG: Attachment = { name: 'a.png', mediaType: 'image/png', base64: 'iVBORw0KGgoAAAAN' }
@@ -18,13 +18,11 @@ const MESSAGES: Message[] = [
 ]
 
 describe('the files of a tool result', () => {
-  let server: ModelServer
   let lines: string[]
+  const server = useModelServer({ perTest: true })
   beforeEach(async () => {
-    server = await startModelServer()
     lines = []
   })
-  afterEach(() => server.close())
 
   const connect = (dialect: Dialect) =>
     createProvider({ apiKey: KEY, ...settingsFor(dialect, server), onLeftOut: (line) => lines.push(line) })

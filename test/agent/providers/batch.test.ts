@@ -17,7 +17,8 @@ import { eachOf } from '../../../shared/kernel/async/batch.ts'
 import { AppError } from '../../../shared/kernel/errors.ts'
 import { newTraceId } from '../../../shared/kernel/ids.ts'
 import type { ProviderType } from '../../../shared/kernel/provider-types.ts'
-import { type Answer, type ModelServer, startModelServer } from '../../support/model-server/model-server.ts'
+import { useOpened } from '../../support/fixture.ts'
+import { type Answer, useModelServer } from '../../support/model-server/model-server.ts'
 import { VendorBatchServer } from '../../support/vendor-batches.ts'
 
 const send = createHttpSend({ connectMs: 1_000 })
@@ -41,16 +42,8 @@ const ANSWERS: Answer[] = [
 ]
 
 describe('the batches of vendors', () => {
-  let model: ModelServer
-  let vendor: VendorBatchServer
-  before(async () => {
-    model = await startModelServer()
-    vendor = await new VendorBatchServer(model).listen()
-  })
-  after(async () => {
-    await vendor.close()
-    await model.close()
-  })
+  const model = useModelServer()
+  const vendor = useOpened(() => new VendorBatchServer(model).listen())
 
   for (const [type, path, dialect] of VENDORS) {
     const name = dialect ?? type

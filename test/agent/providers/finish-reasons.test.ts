@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { ModelPart } from '../../../shared/agent/providers/port.ts'
-import { type ModelServer, startModelServer } from '../../support/model-server/model-server.ts'
+import { useModelServer } from '../../support/model-server/model-server.ts'
 import { ask, connect, DIALECTS, type Dialect, partsOf } from './ai-sdk/setup.ts'
 
 const CHAT: Dialect[] = ['openai-compatible', 'ollama', 'ollama natively', 'openai behind a gateway']
@@ -23,11 +23,7 @@ const lastOf = (parts: ModelPart[]) => {
 
 for (const dialect of DIALECTS) {
   describe(`the end of an answer over ${dialect}`, () => {
-    let server: ModelServer
-    beforeEach(async () => {
-      server = await startModelServer()
-    })
-    afterEach(() => server.close())
+    const server = useModelServer({ perTest: true })
 
     for (const rawFinish of BROKEN[dialect]) {
       it(`D4.4: \`${rawFinish}\` behind a text is a failure`, async () => {
@@ -60,11 +56,7 @@ for (const dialect of DIALECTS) {
 }
 
 describe("the names of a good end in copies of OpenAI's chat format", () => {
-  let server: ModelServer
-  beforeEach(async () => {
-    server = await startModelServer()
-  })
-  afterEach(() => server.close())
+  const server = useModelServer({ perTest: true })
 
   const ENDS: [rawFinish: string, reason: string][] = [
     ['STOP', 'end_turn'],

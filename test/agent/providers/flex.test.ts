@@ -4,7 +4,7 @@ import type { Caller, CountedUsage } from '../../../shared/agent/providers/port.
 import { createPrices } from '../../../shared/agent/providers/prices.ts'
 import { oneByOne } from '../../../shared/kernel/async/batch.ts'
 import type { ModelOptions } from '../../../shared/kernel/model-options.ts'
-import { type ModelServer, startModelServer } from '../../support/model-server/model-server.ts'
+import { useModelServer } from '../../support/model-server/model-server.ts'
 import { connect, never } from './ai-sdk/setup.ts'
 
 const USAGE = { input: 1_000_000, output: 0 }
@@ -12,13 +12,10 @@ const MODELS = { 'openai behind a gateway': 'o4-mini', openai: 'gpt-5.1' } as co
 const PRICES = new Map(Object.values(MODELS).map((model) => [model, { input: 8, output: 0 }]))
 
 describe("OpenAI's flex tier", () => {
-  let server: ModelServer
-
+  const server = useModelServer({ perTest: true })
   beforeEach(async () => {
-    server = await startModelServer()
     server.otherwise(() => ({ steps: [{ text: 'ok' }], usage: USAGE }))
   })
-  afterEach(() => server.close())
 
   for (const dialect of ['openai behind a gateway', 'openai'] as const) {
     const model = MODELS[dialect]

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { AssistantBlock, Message, ToolDefinition } from '../../../shared/agent/providers/port.ts'
-import { type ModelServer, startModelServer } from '../../support/model-server/model-server.ts'
+import { useModelServer } from '../../support/model-server/model-server.ts'
 import { ask, connect, DIALECTS, type Dialect, request } from './ai-sdk/setup.ts'
 
 const uses = (id: string): AssistantBlock => ({ type: 'tool_use', id, toolName: 'Read', input: {} })
@@ -35,11 +35,7 @@ const MODELS: Record<Dialect, string[]> = {
 }
 
 describe('a history that some server would refuse', () => {
-  let server: ModelServer
-  beforeEach(async () => {
-    server = await startModelServer()
-  })
-  afterEach(() => server.close())
+  const server = useModelServer({ perTest: true })
 
   for (const dialect of DIALECTS) {
     for (const model of MODELS[dialect]) {
@@ -66,11 +62,7 @@ describe('a history that some server would refuse', () => {
 })
 
 describe('the schema of a tool', () => {
-  let server: ModelServer
-  beforeEach(async () => {
-    server = await startModelServer()
-  })
-  afterEach(() => server.close())
+  const server = useModelServer({ perTest: true })
 
   const text = { type: 'string' }
   const SCHEMAS: Record<string, ToolDefinition['inputSchema']> = {

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { ModelRequest } from '../../../shared/agent/providers/port.ts'
 import type { JsonObject } from '../../../shared/kernel/events.ts'
 import type { ModelOptions } from '../../../shared/kernel/model-options.ts'
-import { type ModelServer, startModelServer } from '../../support/model-server/model-server.ts'
+import { useModelServer } from '../../support/model-server/model-server.ts'
 import { ask, connect, DIALECTS, type Dialect, KEY, request } from './ai-sdk/setup.ts'
 
 const TOOL = { name: 'Read', description: 'Reads a file.', inputSchema: { type: 'object', properties: {} } }
@@ -75,13 +75,7 @@ const at = (body: unknown, path: string): unknown =>
   path.split('.').reduce<unknown>((value, key) => (value as JsonObject | undefined)?.[key], body)
 
 describe('the options of a model', () => {
-  let server: ModelServer
-
-  beforeEach(async () => {
-    server = await startModelServer()
-  })
-
-  afterEach(() => server.close())
+  const server = useModelServer({ perTest: true })
 
   const sent = async (dialect: Dialect, options: ModelOptions, asked: Partial<ModelRequest> = {}) => {
     await ask(await connect(dialect, server, {}, options), request(asked))

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { createProvider } from '../../../services/wiring/models/create-provider.ts'
 import { probeModel } from '../../../shared/agent/providers/probe.ts'
 import { AppError } from '../../../shared/kernel/errors.ts'
-import { type ModelServer, type Received, startModelServer } from '../../support/model-server/model-server.ts'
+import { type Received, useModelServer } from '../../support/model-server/model-server.ts'
 import type { Answer } from '../../support/model-server/script.ts'
 
 const KEY = 'sk-canary-0123456789'
@@ -25,13 +25,7 @@ const ABLE: Record<ReturnType<typeof kindOf>, Answer> = {
 }
 
 describe('the probe of a model', () => {
-  let server: ModelServer
-
-  beforeEach(async () => {
-    server = await startModelServer()
-  })
-
-  afterEach(() => server.close())
+  const server = useModelServer({ perTest: true })
 
   const probe = async (answers: Partial<typeof ABLE> = {}, signal = new AbortController().signal) => {
     server.otherwise((request) => ({ ...ABLE, ...answers })[kindOf(request)])

@@ -6,7 +6,7 @@ import type { Message, ModelPart } from '../../../shared/agent/providers/port.ts
 import { takesFile } from '../../../shared/agent/providers/shown-files.ts'
 import type { AttachedFile } from '../../../shared/kernel/attachment.ts'
 import { AppError } from '../../../shared/kernel/errors.ts'
-import { type ModelServer, startModelServer } from '../../support/model-server/model-server.ts'
+import { useModelServer } from '../../support/model-server/model-server.ts'
 import { connect, DIALECTS, type Dialect, never } from './ai-sdk/setup.ts'
 
 const CONTENTS: Record<string, Buffer> = {
@@ -77,11 +77,7 @@ const WIRES: Record<Dialect, Partial<Record<Kind, Place>>> = {
 const NAMES: Record<Kind, string> = { image: 'red.png', pdf: 'plan.pdf', audio: 'say.wav', text: 'notes.md' }
 
 describe('the files of a message at each wire', () => {
-  let server: ModelServer
-  beforeEach(async () => {
-    server = await startModelServer()
-  })
-  afterEach(() => server.close())
+  const server = useModelServer({ perTest: true })
 
   async function send(dialect: Dialect, messages: Message[], readFile = read) {
     const route = { provider: await connect(dialect, server), model: 'test-model' }

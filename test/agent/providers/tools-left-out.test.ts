@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { type ModelServer, startModelServer } from '../../support/model-server/model-server.ts'
+import { useModelServer } from '../../support/model-server/model-server.ts'
 import { play } from '../engine/context/setup.ts'
 import { connect, DIALECTS } from './ai-sdk/setup.ts'
 
@@ -7,11 +7,7 @@ const REFUSAL = { status: 400, message: 'registry.ollama.ai/library/m:latest doe
 
 for (const dialect of DIALECTS) {
   describe(`a model over ${dialect} that takes no tools`, () => {
-    let server: ModelServer
-    beforeEach(async () => {
-      server = await startModelServer()
-    })
-    afterEach(() => server.close())
+    const server = useModelServer({ perTest: true })
 
     it('is asked without them, with a warning in each run, and remembered', async () => {
       server.answer(REFUSAL)

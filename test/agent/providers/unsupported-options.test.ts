@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { createProvider } from '../../../services/wiring/models/create-provider.ts'
 import type { ModelOptions } from '../../../shared/kernel/model-options.ts'
-import { type ModelServer, startModelServer } from '../../support/model-server/model-server.ts'
+import { useModelServer } from '../../support/model-server/model-server.ts'
 import { ask, DIALECTS, type Dialect, KEY, request, settingsFor, textOf } from './ai-sdk/setup.ts'
 
 const TOOLS = [{ name: 'Read', description: 'Reads a file.', inputSchema: { type: 'object', properties: {} } }]
@@ -72,13 +72,11 @@ const modelFor = (dialect: Dialect, option: string) =>
   dialect === 'openai' ? openAiModel(option) : (MODELS[dialect] ?? 'test-model')
 
 describe('an option that a server does not take', () => {
-  let server: ModelServer
   let lines: string[]
+  const server = useModelServer({ perTest: true })
   beforeEach(async () => {
-    server = await startModelServer()
     lines = []
   })
-  afterEach(() => server.close())
 
   const connect = (dialect: Dialect, options: ModelOptions) =>
     createProvider({ apiKey: KEY, ...settingsFor(dialect, server), options, onLeftOut: (line) => lines.push(line) })

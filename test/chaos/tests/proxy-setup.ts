@@ -2,6 +2,7 @@ import { type EventEmitter, once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import type { Redis } from 'ioredis'
 import { Random } from '../../harness/seed.ts'
+import { useOpened } from '../../support/fixture.ts'
 import { type TestRedis, useRedis } from '../../support/redis.ts'
 import { type RedisProxy, startRedisProxy } from '../redis-proxy.ts'
 
@@ -17,11 +18,7 @@ export type ProxyBed = {
 /** One Redis for the file, and a new proxy for each test. */
 export function useProxy(): ProxyBed {
   const redis = useRedis()
-  let proxy: RedisProxy
-  beforeEach(async () => {
-    proxy = await startRedisProxy({ target: redis.url, random: new Random(1) })
-  })
-  afterEach(() => proxy.close())
+  const proxy = useOpened(() => startRedisProxy({ target: redis.url, random: new Random(1) }), { perTest: true })
   return {
     redis,
     get proxy() {

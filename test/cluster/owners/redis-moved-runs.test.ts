@@ -1,15 +1,12 @@
 import { createRedisMovedRuns } from '../../../shared/cluster/owners/redis-owners.ts'
-import { openRedisLink, type RedisLink } from '../../../shared/platform/redis/link.ts'
+import { openRedisLink } from '../../../shared/platform/redis/link.ts'
 import { movedRunsContract, RUN } from '../../contract/moved-runs.ts'
+import { useOpened } from '../../support/fixture.ts'
 import { useRedis } from '../../support/redis.ts'
 
 describe('moved runs in Redis', () => {
   const redis = useRedis()
-  let link: RedisLink
-  beforeEach(async () => {
-    link = await openRedisLink(redis.url)
-  })
-  afterEach(() => link.close())
+  const link = useOpened(() => openRedisLink(redis.url), { perTest: true })
 
   movedRunsContract(() => ({
     movedRuns: createRedisMovedRuns(link),

@@ -1,15 +1,12 @@
 import { createRedisOwners } from '../../../shared/cluster/owners/redis-owners.ts'
-import { openRedisLink, type RedisLink } from '../../../shared/platform/redis/link.ts'
+import { openRedisLink } from '../../../shared/platform/redis/link.ts'
 import { ownersContract, S1 } from '../../contract/owners.ts'
+import { useOpened } from '../../support/fixture.ts'
 import { useRedis } from '../../support/redis.ts'
 
 describe('owners in Redis', () => {
   const redis = useRedis()
-  let link: RedisLink
-  beforeEach(async () => {
-    link = await openRedisLink(redis.url)
-  })
-  afterEach(() => link.close())
+  const link = useOpened(() => openRedisLink(redis.url), { perTest: true })
 
   ownersContract(() => ({
     owners: createRedisOwners(link),

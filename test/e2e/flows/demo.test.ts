@@ -3,8 +3,8 @@ import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { answerOf, DEFINITION, newName, textSchema } from '../../support/flows.ts'
-import { type ModelServer, startModelServer } from '../../support/model-server/model-server.ts'
-import { type Product, startStandalone } from '../../support/product.ts'
+import { useModelServer } from '../../support/model-server/model-server.ts'
+import { type Product, startStandalone, useProduct } from '../../support/product.ts'
 import { useTempFolder } from '../../support/temp-folder.ts'
 
 const KEY = 'sk-canary-0123456789'
@@ -25,14 +25,11 @@ async function publish(product: Product, definition: object): Promise<string> {
 
 describe('flows offline: the standalone form without MASTER_KEY', () => {
   const dataDir = useTempFolder()
-  let product: Product
 
+  const product = useProduct(() => startStandalone({ DATA_DIR: dataDir.path }))
   before(async () => {
-    product = await startStandalone({ DATA_DIR: dataDir.path })
     expect((await product.call('PUT', '/config/instances/demo', DEMO)).status).to.equal(200)
   })
-
-  after(() => product.close())
 
   it('a flow on an instance of type demo answers a value that fits its output schema, the same each time', async () => {
     const name = await publish(product, {
@@ -101,18 +98,16 @@ describe('flows offline: the standalone form without MASTER_KEY', () => {
 describe('the master key that the standalone form keeps', () => {
   const dataDir = useTempFolder()
   let file: string
-  let own: ModelServer
   let product: Product | undefined
 
+  const own = useModelServer()
   before(async () => {
-    own = await startModelServer()
     file = join(dataDir.path, 'master.key')
   })
   afterEach(async () => {
     await product?.close()
     product = undefined
   })
-  after(() => own.close())
 
   const start = async (env: Record<string, string> = {}) =>
     (product = await startStandalone({ DATA_DIR: dataDir.path, ...env }))

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import { useOpened } from '../fixture.ts'
 import { checkHistory } from './check-history.ts'
 import { checkRequest } from './check-request.ts'
 import { Connection } from './connection.ts'
@@ -160,4 +161,12 @@ export async function startModelServer(options: ModelServerOptions = {}): Promis
   const server = new ModelServer(options)
   await server.listen(options.port ?? 0)
   return server
+}
+
+/** A server for the tests of the enclosing `describe`, or with `perTest` for each of them. */
+export function useModelServer({
+  perTest = false,
+  ...options
+}: ModelServerOptions & { perTest?: boolean } = {}): ModelServer {
+  return useOpened(() => startModelServer(options), { perTest })
 }

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { bodyOf } from './drive.ts'
-import { type ModelServer, startModelServer } from './model-server.ts'
+import { useModelServer } from './model-server.ts'
 
 const USER = { role: 'user', content: 'hi' }
 
@@ -8,11 +8,7 @@ const list = (url: string, headers = {}) => bodyOf(fetch(`${url}/models`, { head
 const ids = (each: { id?: string; name?: string }[]) => each.map(({ id, name }) => id ?? name)
 
 describe('the requests to the model server', () => {
-  let server: ModelServer
-  beforeEach(async () => {
-    server = await startModelServer()
-  })
-  afterEach(() => server.close())
+  const server = useModelServer({ perTest: true })
 
   const post = (path: string, body: unknown) =>
     fetch(`${server.url}${path}`, { method: 'POST', body: typeof body === 'string' ? body : JSON.stringify(body) })

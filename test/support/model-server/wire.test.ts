@@ -1,17 +1,13 @@
 import { expect } from 'chai'
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
 import { bodyOf } from './drive.ts'
-import { type Answer, type ModelServer, startModelServer } from './model-server.ts'
+import { type Answer, useModelServer } from './model-server.ts'
 
 const MESSAGES = { model: 'm', messages: [{ role: 'user', content: 'hi' }] }
 const ALL: Answer = [{ thinking: 'hm' }, { text: 'one two' }, { tool: 'Read', input: { a: 1 }, chunks: 2 }]
 
 describe('the bytes of the model server', () => {
-  let server: ModelServer
-  beforeEach(async () => {
-    server = await startModelServer()
-  })
-  afterEach(() => server.close())
+  const server = useModelServer({ perTest: true })
 
   const post = (path: string, body: unknown, headers = {}) =>
     fetch(`${server.url}${path}`, { method: 'POST', body: JSON.stringify(body), headers })

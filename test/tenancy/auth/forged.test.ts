@@ -1,26 +1,25 @@
 import { createRequire } from 'node:module'
 import { expect } from 'chai'
 import { assert, asyncProperty, constantFrom, nat, pre } from 'fast-check'
+import { useOpened } from '../../support/fixture.ts'
 import { json } from '../../support/issuer/misbehaviour.ts'
 import { type ForgedClass, forgedClasses } from './forged-classes.ts'
 import { createForger, type Forger } from './forger.ts'
-import { outcomeOf, type Setup, setUp } from './setup.ts'
+import { outcomeOf, setUp } from './setup.ts'
 
 /** The functions that jsonwebtoken calls. */
 const crypto = createRequire(import.meta.url)('node:crypto') as typeof import('node:crypto')
 const LETTERS = ['A', 'Q', 'g', 'w', '-', '_', '.', '0', ' ', 'é', '\n']
 
 describe('forged tokens', () => {
-  let auth: Setup
   let forger: Forger
   let classes: ForgedClass[]
+  const auth = useOpened(() => setUp([]))
   before(async () => {
-    auth = await setUp([])
     forger = await createForger(auth.issuer.url, auth.clock.epochMs())
     auth.issuer.misbehave(json({ keys: forger.published }), '/jwks')
     classes = forgedClasses(forger)
   })
-  after(() => auth.close())
 
   const withoutTenant = () => JSON.stringify({ ...forger.claims, tenant_id: undefined })
   const verdict = (token: string) => outcomeOf(auth.identify(`Bearer ${token}`))

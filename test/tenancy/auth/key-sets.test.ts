@@ -1,24 +1,21 @@
 import { generateKeyPairSync } from 'node:crypto'
 import type { RequestListener } from 'node:http'
 import { expect } from 'chai'
+import { useOpened } from '../../support/fixture.ts'
 import { hang, json, stall, status, text } from '../../support/issuer/misbehaviour.ts'
 import { newSigner, type Signer } from '../../support/issuer/signer.ts'
 import { createForger } from './forger.ts'
-import { newSigners, outcomeOf, type Setup, setUp } from './setup.ts'
+import { newSigners, outcomeOf, setUp } from './setup.ts'
 
 const DISCOVERY = '/.well-known/openid-configuration'
 const MINUTE = 60_000
 
 describe('key sets of an issuer', () => {
   let signers: Signer[]
-  let auth: Setup
   before(async () => {
     signers = await newSigners()
   })
-  beforeEach(async () => {
-    auth = await setUp(signers)
-  })
-  afterEach(() => auth.close())
+  const auth = useOpened(() => setUp(signers), { perTest: true })
 
   const bearer = async (alg?: string) => `Bearer ${await auth.issuer.token('acme', alg)}`
   const verdict = (authorization: string) => outcomeOf(auth.identify(authorization))

@@ -1,21 +1,18 @@
 import { expect } from 'chai'
+import { useOpened } from '../../support/fixture.ts'
 import { hang, status } from '../../support/issuer/misbehaviour.ts'
 import { newSigner, type Signer } from '../../support/issuer/signer.ts'
 import { createForger } from './forger.ts'
-import { newSigners, outcomeOf, type Setup, setUp } from './setup.ts'
+import { newSigners, outcomeOf, setUp } from './setup.ts'
 
 const MINUTE = 60_000
 
 describe('tokens of a real issuer', () => {
   let signers: Signer[]
-  let auth: Setup
   before(async () => {
     signers = await newSigners()
   })
-  beforeEach(async () => {
-    auth = await setUp(signers)
-  })
-  afterEach(() => auth.close())
+  const auth = useOpened(() => setUp(signers), { perTest: true })
 
   const bearer = async (client?: string, alg?: string) => `Bearer ${await auth.issuer.token(client, alg)}`
   const verdict = (authorization: string) => outcomeOf(auth.identify(authorization))

@@ -1,17 +1,14 @@
 import { DEFAULT_TENANT as TENANT } from '../../../shared/kernel/tenant.ts'
-import { openRedisLink, type RedisLink } from '../../../shared/platform/redis/link.ts'
+import { openRedisLink } from '../../../shared/platform/redis/link.ts'
 import { createRedisRunPlaces } from '../../../shared/tenancy/limits/redis-places.ts'
 import { placesContract } from '../../contract/run-places.ts'
+import { useOpened } from '../../support/fixture.ts'
 import { useRedis } from '../../support/redis.ts'
 import { until } from '../../support/until.ts'
 
 describe('the places of concurrent runs in Redis', () => {
   const redis = useRedis()
-  let link: RedisLink
-  before(async () => {
-    link = await openRedisLink(redis.url)
-  })
-  after(() => link.close())
+  const link = useOpened(() => openRedisLink(redis.url))
 
   placesContract(() => createRedisRunPlaces(link))
 

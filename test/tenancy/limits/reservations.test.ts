@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { AppError } from '../../../shared/kernel/errors.ts'
-import { openRedisLink, type RedisLink } from '../../../shared/platform/redis/link.ts'
+import { openRedisLink } from '../../../shared/platform/redis/link.ts'
 import { Budgets } from '../../../shared/tenancy/limits/budgets.ts'
 import { Hold } from '../../../shared/tenancy/limits/hold.ts'
 import { SINGLE_PROCESS } from '../../../shared/tenancy/limits/holds.ts'
@@ -12,6 +12,7 @@ import { createRedisHolds } from '../../../shared/tenancy/limits/redis-holds.ts'
 import { Reservations } from '../../../shared/tenancy/limits/reservations.ts'
 import type { Reservation } from '../../../shared/tenancy/limits/tenant-holds.ts'
 import { NO_LIMITS, type TenantLimits } from '../../../shared/tenancy/tenant-config/config.ts'
+import { useOpened } from '../../support/fixture.ts'
 import { useRedis } from '../../support/redis.ts'
 import { settled } from '../../support/settled.ts'
 import { SILENT_LOG } from '../../support/silent-log.ts'
@@ -23,11 +24,7 @@ const MOST: Spent = { tokens: 100, costUsd: 2 }
 
 describe('what model calls reserve of a budget', () => {
   const redis = useRedis()
-  let link: RedisLink
-  before(async () => {
-    link = await openRedisLink(redis.url)
-  })
-  after(() => link.close())
+  const link = useOpened(() => openRedisLink(redis.url))
 
   const opened: { close(): unknown }[] = []
   let number = 0

@@ -1,11 +1,12 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import type { Outcomes } from '../../../shared/agent/providers/health.ts'
-import { openRedisLink, type RedisLink, type Script } from '../../../shared/platform/redis/link.ts'
+import { openRedisLink, type Script } from '../../../shared/platform/redis/link.ts'
 import { decide, newRoom } from '../../../shared/tenancy/room/decide.ts'
 import type { Amount, RoomAnswer, RoomRequest, Rooms } from '../../../shared/tenancy/room/port.ts'
 import { createRedisRooms } from '../../../shared/tenancy/room/redis-rooms.ts'
 import { capsOf, MemoryRooms, NO_CAPS } from '../../../shared/tenancy/room/rooms.ts'
+import { useOpened } from '../../support/fixture.ts'
 import { useRedis } from '../../support/redis.ts'
 import { until } from '../../support/until.ts'
 
@@ -54,11 +55,7 @@ describe('the room at a model', () => {
   })
 
   const redis = useRedis()
-  let link: RedisLink
-  before(async () => {
-    link = await openRedisLink(redis.url)
-  })
-  after(() => link.close())
+  const link = useOpened(() => openRedisLink(redis.url))
 
   let number = 0
   /** `age` lets time pass for the health of a model. */

@@ -13,20 +13,19 @@ import { type InspectorDeps, InstanceInspector } from '../../../shared/tenancy/t
 import type { LiveConfigs } from '../../../shared/tenancy/tenant-config/live-configs.ts'
 import { TenantSettings } from '../../../shared/tenancy/tenant-config/settings.ts'
 import type { CapabilityStore } from '../../../shared/tenancy/tenant-config/store/instance-capabilities.ts'
-import { type ModelServer, startModelServer } from '../../support/model-server/model-server.ts'
+import { useModelServer } from '../../support/model-server/model-server.ts'
 
 const SIGNAL = new AbortController().signal
 
 describe('the inspection of instances', () => {
   const egress = createEgress({ allowPrivate: true })
   const keyring = createKeyring(randomBytes(32))
-  let server: ModelServer
   let settings: TenantSettings
   let configs: LiveConfigs
   let saved: string[]
 
+  const server = useModelServer({ perTest: true })
   beforeEach(async () => {
-    server = await startModelServer()
     let config: TenantConfig = EMPTY_CONFIG
     configs = {
       get: async () => config,
@@ -44,7 +43,6 @@ describe('the inspection of instances', () => {
     await settings.putInstance(TENANT, 'a', { type: 'openai-compatible', url: server.url })
   })
 
-  afterEach(() => server.close())
   after(() => egress.close())
 
   const capabilities: CapabilityStore = {

@@ -3,7 +3,7 @@ import { planCompaction } from '../../../../shared/agent/engine/context/history.
 import { charsOf } from '../../../../shared/agent/engine/context/size.ts'
 import { failure } from '../../../../shared/agent/providers/failures/failures.ts'
 import type { Message, ModelPart } from '../../../../shared/agent/providers/port.ts'
-import { type ModelServer, startModelServer } from '../../../support/model-server/model-server.ts'
+import { useModelServer } from '../../../support/model-server/model-server.ts'
 import { connect, failureOf } from '../../providers/ai-sdk/setup.ts'
 import { calls, digs, gives, play, says200, scripted, TOO_LONG, talk, user } from './setup.ts'
 
@@ -97,11 +97,7 @@ describe('a window that no catalogue knows', () => {
 })
 
 describe('the window that a rejection names', () => {
-  let server: ModelServer
-  beforeEach(async () => {
-    server = await startModelServer()
-  })
-  afterEach(() => server.close())
+  const server = useModelServer({ perTest: true })
 
   const NAMED: [text: string, tokens: number][] = [
     ["This model's maximum context length is 8192 tokens. However, you requested 9000 tokens.", 8_192],

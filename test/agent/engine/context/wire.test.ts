@@ -1,16 +1,10 @@
 import { expect } from 'chai'
-import { type ModelServer, startModelServer } from '../../../support/model-server/model-server.ts'
+import { useModelServer } from '../../../support/model-server/model-server.ts'
 import { connect, DIALECTS } from '../../providers/ai-sdk/setup.ts'
 import { play, talk } from './setup.ts'
 
 describe('a context on the wire', () => {
-  let server: ModelServer
-
-  beforeEach(async () => {
-    server = await startModelServer()
-  })
-
-  afterEach(() => server.close())
+  const server = useModelServer({ perTest: true })
 
   for (const dialect of DIALECTS) {
     it(`D5.6: the way ${dialect} rejects an input that is too long leads to a shorter one`, async () => {

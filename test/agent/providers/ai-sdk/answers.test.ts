@@ -4,7 +4,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { getEventListeners } from 'node:events'
 import { expect } from 'chai'
 import type { Message, ModelProvider } from '../../../../shared/agent/providers/port.ts'
-import { type ModelServer, startModelServer } from '../../../support/model-server/model-server.ts'
+import { startModelServer, useModelServer } from '../../../support/model-server/model-server.ts'
 import { until } from '../../../support/until.ts'
 import { ask, connect, DIALECTS, type Dialect, partsOf, request, textOf } from './setup.ts'
 
@@ -21,15 +21,12 @@ const NO_CACHE_WRITE: Dialect[] = ['google', 'ollama natively']
 
 for (const dialect of DIALECTS) {
   describe(`an answer over ${dialect}`, () => {
-    let server: ModelServer
     let provider: ModelProvider
 
+    const server = useModelServer({ perTest: true })
     beforeEach(async () => {
-      server = await startModelServer()
       provider = await connect(dialect, server)
     })
-
-    afterEach(() => server.close())
 
     it('D4.3: a text block is its deltas and then its end, and the last part is finish', async () => {
       server.answer('one two three')

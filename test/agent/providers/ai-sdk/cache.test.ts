@@ -2,7 +2,7 @@
 
 import { expect } from 'chai'
 import type { Message, ModelRequest } from '../../../../shared/agent/providers/port.ts'
-import { type ModelServer, startModelServer } from '../../../support/model-server/model-server.ts'
+import { useModelServer } from '../../../support/model-server/model-server.ts'
 import { ask, connect, DIALECTS, partsOf, request } from './setup.ts'
 
 const tool = (name: string) => ({ name, description: name, inputSchema: { type: 'object' } })
@@ -42,13 +42,7 @@ const ROWS: [what: string, asked: Partial<ModelRequest>, points: string[]][] = [
 ]
 
 describe('prompt caching', () => {
-  let server: ModelServer
-
-  beforeEach(async () => {
-    server = await startModelServer()
-  })
-
-  afterEach(() => server.close())
+  const server = useModelServer({ perTest: true })
 
   for (const [what, asked, points] of ROWS) {
     it(`requests to Anthropic have cache points after ${what}`, async () => {

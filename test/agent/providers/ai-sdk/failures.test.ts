@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { createProvider } from '../../../../services/wiring/models/create-provider.ts'
 import type { Failure, ModelProvider } from '../../../../shared/agent/providers/port.ts'
 import { invalidRequest } from '../../../../shared/kernel/errors.ts'
-import { type Answer, type ModelServer, startModelServer } from '../../../support/model-server/model-server.ts'
+import { type Answer, useModelServer } from '../../../support/model-server/model-server.ts'
 import { ask, connect, DIALECTS, failureOf, KEY, partsOf, request, textOf } from './setup.ts'
 
 type Row = [what: string, answer: Answer, expected: Partial<Failure>]
@@ -66,15 +66,12 @@ const BREAKS: Row[] = [
 
 for (const dialect of DIALECTS) {
   describe(`a failure over ${dialect}`, () => {
-    let server: ModelServer
     let provider: ModelProvider
 
+    const server = useModelServer({ perTest: true })
     beforeEach(async () => {
-      server = await startModelServer()
       provider = await connect(dialect, server)
     })
-
-    afterEach(() => server.close())
 
     for (const [what, answer, expected] of REFUSALS) {
       it(`D4.8: ${what} is ${expected.code ?? JSON.stringify(expected)}`, async () => {
@@ -115,13 +112,7 @@ for (const dialect of DIALECTS) {
 }
 
 describe('a failure', () => {
-  let server: ModelServer
-
-  beforeEach(async () => {
-    server = await startModelServer()
-  })
-
-  afterEach(() => server.close())
+  const server = useModelServer({ perTest: true })
 
   const fail = async (answer: Answer, dialect: Parameters<typeof connect>[0] = 'openai-compatible') => {
     server.answer(answer)

@@ -2,7 +2,7 @@
 
 import { expect } from 'chai'
 import type { ModelPart } from '../../../../shared/agent/providers/port.ts'
-import { type ModelServer, startModelServer } from '../../../support/model-server/model-server.ts'
+import { useModelServer } from '../../../support/model-server/model-server.ts'
 import { ask, connect, DIALECTS, type Dialect, partsOf, textOf } from './setup.ts'
 
 type Events = (object | string)[]
@@ -66,11 +66,7 @@ const MINIMAL: Partial<Record<Dialect, Events>> = {
 }
 
 describe('an answer with no more fields than the engine needs', () => {
-  let server: ModelServer
-  beforeEach(async () => {
-    server = await startModelServer()
-  })
-  afterEach(() => server.close())
+  const server = useModelServer({ perTest: true })
 
   const read = async (dialect: Dialect, body: string): Promise<ModelPart[]> => {
     server.answer({ status: 200, headers: { 'content-type': 'text/event-stream' }, body })

@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import { createProvider } from '../../../../services/wiring/models/create-provider.ts'
 import type { ModelLimits } from '../../../../shared/agent/providers/limits.ts'
 import { oneByOne } from '../../../../shared/kernel/async/batch.ts'
-import { type Answer, type ModelServer, startModelServer } from '../../../support/model-server/model-server.ts'
+import { type Answer, useModelServer } from '../../../support/model-server/model-server.ts'
 import { ask, connect, DIALECTS, failureOf, request, textOf } from './setup.ts'
 
 type Row = [limit: string, limits: Partial<ModelLimits>, answer: Answer, expected: { code: string; reason: string }]
@@ -50,13 +50,7 @@ const LIMITS: Row[] = [
 
 for (const dialect of DIALECTS) {
   describe(`the limits of a call over ${dialect}`, () => {
-    let server: ModelServer
-
-    beforeEach(async () => {
-      server = await startModelServer()
-    })
-
-    afterEach(() => server.close())
+    const server = useModelServer({ perTest: true })
 
     for (const [limit, limits, answer, expected] of LIMITS) {
       it(`exceeding the limit for ${limit} ends the call with ${expected.code} and closes the connection`, async () => {
@@ -113,13 +107,7 @@ async function askOf(chunks: Buffer[]) {
 }
 
 describe('the limits of a call', () => {
-  let server: ModelServer
-
-  beforeEach(async () => {
-    server = await startModelServer()
-  })
-
-  afterEach(() => server.close())
+  const server = useModelServer({ perTest: true })
 
   it('a signal that is already aborted makes no request', async () => {
     expect(await ask(await connect('anthropic', server), request(), AbortSignal.abort())).to.be.empty

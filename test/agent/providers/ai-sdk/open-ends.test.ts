@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { type ModelServer, startModelServer } from '../../../support/model-server/model-server.ts'
+import { useModelServer } from '../../../support/model-server/model-server.ts'
 import { ask, connect, DIALECTS, partsOf, textOf } from './setup.ts'
 
 const FINISH_MS = 60
@@ -7,11 +7,7 @@ const FINISH_MS = 60
 /** Ollama's own format ends with the line that names the reason. */
 for (const dialect of DIALECTS.filter((each) => each !== 'ollama natively')) {
   describe(`an answer over ${dialect} whose finish reason was read`, () => {
-    let server: ModelServer
-    beforeEach(async () => {
-      server = await startModelServer()
-    })
-    afterEach(() => server.close())
+    const server = useModelServer({ perTest: true })
 
     for (const afterFinish of ['silence', 'comments', 'reset'] as const) {
       it(`is whole when ${afterFinish} follows in place of the end, and closes the connection`, async () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { createProvider } from '../../../../services/wiring/models/create-provider.ts'
 import type { Message, ModelProvider, ModelRequest, ToolResultBlock } from '../../../../shared/agent/providers/port.ts'
-import { type ModelServer, startModelServer } from '../../../support/model-server/model-server.ts'
+import { useModelServer } from '../../../support/model-server/model-server.ts'
 import { ask, connect, DIALECTS, type Dialect, KEY, partsOf, request, textOf } from './setup.ts'
 
 const READ = {
@@ -32,13 +32,7 @@ async function afterTools(provider: ModelProvider, asked: ModelRequest, output =
 }
 
 describe('the request to a provider', () => {
-  let server: ModelServer
-
-  beforeEach(async () => {
-    server = await startModelServer()
-  })
-
-  afterEach(() => server.close())
+  const server = useModelServer({ perTest: true })
 
   /** The body of the second request, which contains a tool round trip. */
   async function roundTrip(dialect: Dialect): Promise<string> {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Message } from '../../../../shared/agent/providers/port.ts'
-import { type ModelServer, startModelServer } from '../../../support/model-server/model-server.ts'
+import { useModelServer } from '../../../support/model-server/model-server.ts'
 import { ask, connect, request } from '../ai-sdk/setup.ts'
 
 const FIRST: Message[] = [{ role: 'user', text: 'one' }]
@@ -11,11 +11,7 @@ const LATER: Message[] = [
 ]
 
 describe('prompt_cache_key', () => {
-  let server: ModelServer
-  beforeEach(async () => {
-    server = await startModelServer()
-  })
-  afterEach(() => server.close())
+  const server = useModelServer({ perTest: true })
 
   const keyOf = (index: number) => server.requests[index]?.body['prompt_cache_key']
 

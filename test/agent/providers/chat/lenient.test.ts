@@ -11,7 +11,7 @@ import {
   TOO_LONG_ERRORS,
   wholeCompletion,
 } from '../../../support/model-server/chat-servers.ts'
-import { type Answer, type ModelServer, startModelServer } from '../../../support/model-server/model-server.ts'
+import { type Answer, useModelServer } from '../../../support/model-server/model-server.ts'
 import { ask, connect, failureOf, partsOf, textOf } from '../ai-sdk/setup.ts'
 
 const lastOf = (parts: ModelPart[]) => {
@@ -23,11 +23,7 @@ const lastOf = (parts: ModelPart[]) => {
 const callsOf = (parts: ModelPart[]) => partsOf(parts, 'tool_call').map(({ toolName, input }) => [toolName, input])
 
 describe("an answer of a server that copies OpenAI's chat format loosely", () => {
-  let server: ModelServer
-  beforeEach(async () => {
-    server = await startModelServer()
-  })
-  afterEach(() => server.close())
+  const server = useModelServer({ perTest: true })
 
   const read = async (answer: Answer) => {
     server.answer(answer)
@@ -99,11 +95,7 @@ describe("an answer of a server that copies OpenAI's chat format loosely", () =>
 })
 
 describe('a JSON error under status 200', () => {
-  let server: ModelServer
-  beforeEach(async () => {
-    server = await startModelServer()
-  })
-  afterEach(() => server.close())
+  const server = useModelServer({ perTest: true })
 
   for (const dialect of ['openai', 'anthropic', 'google'] as const) {
     it(`D4.8: is classified by its code over ${dialect}`, async () => {

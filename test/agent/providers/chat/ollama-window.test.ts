@@ -6,16 +6,12 @@ import { expect } from 'chai'
 import { createOllamaFacts } from '../../../../shared/agent/providers/chat/ollama-facts.ts'
 import type { Send } from '../../../../shared/agent/providers/port.ts'
 import { probeModel } from '../../../../shared/agent/providers/probe.ts'
-import { type ModelServer, startModelServer } from '../../../support/model-server/model-server.ts'
+import { useModelServer } from '../../../support/model-server/model-server.ts'
 import { play, talk } from '../../engine/context/setup.ts'
 import { ask, connect, never } from '../ai-sdk/setup.ts'
 
 describe("Ollama's context window", () => {
-  let server: ModelServer
-  beforeEach(async () => {
-    server = await startModelServer()
-  })
-  afterEach(() => server.close())
+  const server = useModelServer({ perTest: true })
 
   const asked = async (model = 'test-model') => (await connect('ollama', server)).askWindow?.(model, never())
 
@@ -151,11 +147,7 @@ describe('the facts that an Ollama tells, and what it may answer in their place'
 })
 
 describe('what a model can do as Ollama tells it', () => {
-  let server: ModelServer
-  beforeEach(async () => {
-    server = await startModelServer()
-  })
-  afterEach(() => server.close())
+  const server = useModelServer({ perTest: true })
 
   it('D8.4: counts in the probe, and what it does not tell is tried', async () => {
     server.ollama = { loaded: {}, numCtx: { 'test-model': 4_096 }, capabilities: ['completion', 'tools'] }

@@ -4,7 +4,7 @@ import type { AssistantBlock, ModelRequest } from '../../../../shared/agent/prov
 import { LeftOut } from '../../../../shared/agent/providers/unsupported-options.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
 import type { ModelOptions } from '../../../../shared/kernel/model-options.ts'
-import { type ModelServer, startModelServer } from '../../../support/model-server/model-server.ts'
+import { useModelServer } from '../../../support/model-server/model-server.ts'
 import { ask, connect, never, partsOf, request, textOf } from '../ai-sdk/setup.ts'
 
 const TOOL = { name: 'Read', description: 'Reads a file.', inputSchema: { type: 'object', properties: {} } }
@@ -133,11 +133,7 @@ describe("a line of Ollama's answer", () => {
 })
 
 describe("Ollama's own format", () => {
-  let server: ModelServer
-  beforeEach(async () => {
-    server = await startModelServer()
-  })
-  afterEach(() => server.close())
+  const server = useModelServer({ perTest: true })
 
   const sent = async (options: ModelOptions, asked: Partial<ModelRequest> = {}) => {
     await ask(await connect('ollama natively', server, {}, options), request(asked))

@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import type { AssistantBlock, Message, ModelPart, ModelProvider } from '../../../../shared/agent/providers/port.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
 import { callPiece, chunk, DONE, end, events, say } from '../../../support/model-server/chat-servers.ts'
-import { type ModelServer, startModelServer } from '../../../support/model-server/model-server.ts'
+import { startModelServer, useModelServer } from '../../../support/model-server/model-server.ts'
 import { ask, connect, partsOf, request, textOf } from '../ai-sdk/setup.ts'
 
 /** The blocks that a conversation keeps of an answer. */
@@ -33,13 +33,11 @@ const turnOf = (parts: ModelPart[]): Message[] => [
 const READ = callPiece({ id: 'a', function: { name: 'Read', arguments: '{}' } })
 
 describe("the reasoning of a server with OpenAI's chat format", () => {
-  let server: ModelServer
   let provider: ModelProvider
+  const server = useModelServer({ perTest: true })
   beforeEach(async () => {
-    server = await startModelServer()
     provider = await connect('openai-compatible', server)
   })
-  afterEach(() => server.close())
 
   const read = (...chunks: (object | string)[]) => {
     server.answer(events(...chunks))
@@ -104,11 +102,7 @@ describe("the reasoning of a server with OpenAI's chat format", () => {
 })
 
 describe('thinking in tags at the beginning of the content', () => {
-  let server: ModelServer
-  beforeEach(async () => {
-    server = await startModelServer()
-  })
-  afterEach(() => server.close())
+  const server = useModelServer({ perTest: true })
 
   const read = async (pieces: string[]) => {
     server.answer(events(...pieces.map((piece) => say(piece)), end(), DONE))

@@ -1,15 +1,11 @@
 import { expect } from 'chai'
 import { toUsage } from '../../../../shared/agent/providers/chat/usage.ts'
 import { DONE, end, events, say } from '../../../support/model-server/chat-servers.ts'
-import { type Answer, type ModelServer, startModelServer } from '../../../support/model-server/model-server.ts'
+import { type Answer, useModelServer } from '../../../support/model-server/model-server.ts'
 import { ask, connect, DIALECTS, partsOf, request } from '../ai-sdk/setup.ts'
 
 describe('the token counts of a streamed chat completion', () => {
-  let server: ModelServer
-  beforeEach(async () => {
-    server = await startModelServer()
-  })
-  afterEach(() => server.close())
+  const server = useModelServer({ perTest: true })
 
   const usageOf = async (answer: Answer) => {
     server.answer(answer)
@@ -63,11 +59,7 @@ describe('the token counts of a streamed chat completion', () => {
 })
 
 describe('D4.11: a stop sequence', () => {
-  let server: ModelServer
-  beforeEach(async () => {
-    server = await startModelServer()
-  })
-  afterEach(() => server.close())
+  const server = useModelServer({ perTest: true })
 
   const STOPS = { stopSequences: ['END', ' ', 'FIN', 'c', 'd', 'e'] }
 

@@ -2,7 +2,8 @@ import { expect } from 'chai'
 import { MongoClient } from 'mongodb'
 import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
 import { openMongoStore } from '../../../../shared/platform/store/mongo/mongo.ts'
-import type { CollectionSpec, Store } from '../../../../shared/platform/store/port.ts'
+import type { CollectionSpec } from '../../../../shared/platform/store/port.ts'
+import { useOpened } from '../../../support/fixture.ts'
 import { useMongo } from '../../../support/mongo.ts'
 
 const ENTRIES: CollectionSpec = { name: 'entries', key: ['id'], hasBody: true }
@@ -13,11 +14,9 @@ type Metrics = { commands: { insert: { total: number } } }
 
 describe('documents that go to MongoDB together', () => {
   const mongo = useMongo()
-  let store: Store
-  before(async () => {
-    store = await openMongoStore({ url: mongo.url, database: mongo.newDatabase(), collections: [ENTRIES] })
-  })
-  after(() => store.close())
+  const store = useOpened(() =>
+    openMongoStore({ url: mongo.url, database: mongo.newDatabase(), collections: [ENTRIES] }),
+  )
 
   it('may be longer than one command takes: all are stored, and those that were there are told', async () => {
     const entries = store.collection(ENTRIES)

@@ -6,6 +6,7 @@ import { DEFAULT_TENANT as TENANT } from '../../../../shared/kernel/tenant.ts'
 import { openMongoStore } from '../../../../shared/platform/store/mongo/mongo.ts'
 import { ServerClock } from '../../../../shared/platform/store/mongo/server-clock.ts'
 import { insertBefore } from '../../../../shared/platform/store/mongo/timely-insert.ts'
+import { useOpened } from '../../../support/fixture.ts'
 import { useMongo } from '../../../support/mongo.ts'
 
 const row = (seq: number, fields: object = {}) => ({
@@ -16,11 +17,7 @@ const { signal } = new AbortController()
 
 describe('a write to MongoDB under a lease', () => {
   const mongo = useMongo()
-  let client: MongoClient
-  before(async () => {
-    client = await new MongoClient(mongo.url).connect()
-  })
-  after(() => client.close())
+  const client = useOpened(() => new MongoClient(mongo.url).connect())
 
   /** The ledger's rows, with their indexes. */
   async function openRows() {

@@ -6,7 +6,8 @@ import type { JsonObject } from '../../../../shared/kernel/events.ts'
 import { canExpire, indexedFields } from '../../../../shared/platform/store/document.ts'
 import { MongoCollection } from '../../../../shared/platform/store/mongo/collection.ts'
 import { openMongoStore } from '../../../../shared/platform/store/mongo/mongo.ts'
-import type { Collection, CollectionSpec, Fields, Scalar, Store } from '../../../../shared/platform/store/port.ts'
+import type { Collection, CollectionSpec, Fields, Scalar } from '../../../../shared/platform/store/port.ts'
+import { useOpened } from '../../../support/fixture.ts'
 import { useMongo } from '../../../support/mongo.ts'
 import { tenantId } from '../../../support/tenant.ts'
 
@@ -87,9 +88,7 @@ const filterOf = ({ command }: Profiled): Document | undefined =>
 describe('a MongoDB whose collections are sharded by tenant', () => {
   const mongo = useMongo()
   const database = mongo.newDatabase()
-  let client: MongoClient
   let db: Db
-  let store: Store
   let sent: Profiled[]
   const called = new Set<string | symbol>()
   const noting = (rows: Collection): Collection =>
@@ -100,9 +99,9 @@ describe('a MongoDB whose collections are sharded by tenant', () => {
         return typeof method === 'function' ? method.bind(target) : method
       },
     })
+  const store = useOpened(() => openMongoStore({ url: mongo.url, database, collections: COLLECTIONS }))
+  const client = useOpened(() => new MongoClient(mongo.url).connect())
   before(async () => {
-    store = await openMongoStore({ url: mongo.url, database, collections: COLLECTIONS })
-    client = await new MongoClient(mongo.url).connect()
     db = client.db(database)
     await db.createCollection('system.profile', { capped: true, size: PROFILE_BYTES })
     await db.command({ profile: 2 })
@@ -113,10 +112,6 @@ describe('a MongoDB whose collections are sharded by tenant', () => {
       .collection<Profiled>('system.profile')
       .find({ ns: { $in: own } })
       .toArray()
-  })
-  after(async () => {
-    await store.close()
-    await client.close()
   })
 
   it('every method of the port was called', () => {

@@ -4,16 +4,11 @@ import { AppError, invalidRequest } from '../../../../shared/kernel/errors.ts'
 import type { RunErrorCode } from '../../../../shared/kernel/events.ts'
 import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
 import { Stop } from '../../../../shared/work/flows/execute/stop.ts'
+import { useOpened } from '../../../support/fixture.ts'
 import { Bench, boxOf, definitionOf, flowOf, GOOD, isFrom, toolOf } from './setup.ts'
 
 describe('the early end of an execution', () => {
-  let bench: Bench
-
-  beforeEach(async () => {
-    bench = await Bench.start('one')
-  })
-
-  afterEach(() => bench.close())
+  const bench = useOpened(() => Bench.start('one'), { perTest: true })
 
   it('the first failing sub-agent ends its siblings: their connections are closed, and the main agent never starts', async () => {
     const allAsked = Promise.withResolvers<void>()
