@@ -21,7 +21,7 @@ export function startRun({ broker, readBody, answerStart }: Deps): RequestHandle
   }
 }
 
-/** Answers a dry run (D57). Its key is checked as that of a start, and stands for nothing. */
+/** Answers a dry run (D57). An Idempotency-Key is checked, but not stored. */
 async function answerDryRun(req: Request, res: Response, estimate: () => Promise<object>): Promise<void> {
   idempotencyKeyOf(req)
   res.json(await estimate())

@@ -3,8 +3,8 @@ import type { Fields } from '../shared/fields.ts'
 import { unsupportedField } from '../shared/messages.ts'
 
 /**
- * The client's own tools of a request (D46.1). Of chat completions their fields are in `function`. Throws `invalid_request` for tools of other types, which this
- * server does not have; those of the server itself, as its own answers show them, are left out.
+ * The client's own tools of a request (D46.1). In chat completions their fields are in `function`. Throws `invalid_request` for tools of other types,
+ * which this server does not have; those of the server itself, as its own answers show them, are left out.
  */
 export function ownTools(fields: Fields): ClientTool[] | undefined {
   const own = fields.objects('tools').filter((tool) => !isOfServer(tool))

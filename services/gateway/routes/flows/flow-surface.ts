@@ -27,7 +27,7 @@ export type FlowSurface = {
   memory: Pick<FlowMemory, 'list' | 'add' | 'remove'>
   checks: Pick<FlowChecks, 'check'>
   evaluations: Pick<EvaluationHistory, 'list'>
-  /** What the runs of a flow have come to lately, by its name. */
+  /** The figures of a flow's recent runs, by the flow's name. */
   figures: UsageReport['flows']
   /** `undefined` without a master key: flows can be edited, but no provider can be called. */
   execution: FlowRunSurface | undefined
