@@ -97,7 +97,7 @@ export type Probes = (tenant: TenantId, model: string) => Promise<{ vision: bool
 
 export type FileDeps = { models: Pick<ModelSource, 'modelsFor'>; probes?: Probes | undefined }
 
-/** Throws `invalid_request` for a file that the model does not take, as far as is known before it is called (D47). The tenant's models are loaded. */
+/** Throws `invalid_request` for a file that the model is known not to accept (D47). The tenant's models must be loaded. */
 export async function checkFiles(
   tenant: TenantId,
   { files = [], model: chosen }: Pick<RunRequest, 'files' | 'model'>,
