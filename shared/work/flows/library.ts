@@ -34,7 +34,7 @@ export type LibraryDeps = {
   now?: () => Date
 }
 
-/** Characters of JSON that the cached definitions of a process have together. */
+/** The most JSON characters of all cached definitions of a process. */
 const CACHED_CHARS = 64_000_000
 
 /** A tenant's flows and the built-in ones, from draft to deletion (api.md "Flow", D6.1–D6.3). */
@@ -42,7 +42,7 @@ export class FlowLibrary {
   readonly #store: FlowStore
   readonly #deps: Omit<LibraryDeps, 'store'>
   readonly #now: () => Date
-  /** Versions never change, so a cached one is never stale. The compiler remembers by these objects. */
+  /** Versions never change, so a cached one is never stale. The compiler's cache uses these objects as keys. */
   readonly #definitions = new LRUCache<string, FlowDefinition>({ maxSize: CACHED_CHARS })
 
   constructor({ store, now = () => new Date(), ...deps }: LibraryDeps) {
@@ -68,7 +68,7 @@ export class FlowLibrary {
   }
 
   /**
-   * The version of a flow that runs, or this one, which must have been published once. Throws the same `not_found` for a flow that was never
+   * The published version of a flow, or this version, which must have been published once. Throws the same `not_found` for a flow that was never
    * published as for no flow, and another one for a published version that a draft hides.
    */
   async published(tenant: TenantId, name: string, version?: number): Promise<RunnableFlow> {
@@ -95,15 +95,15 @@ export class FlowLibrary {
   }
 
   /**
-   * Stores a draft, and with it the pointers of what was left out of the body. With `keeps_published` the version that is served goes on being
-   * served; otherwise the draft hides it. Throws `invalid_request`, `permission` for a built-in flow, and `conflict` when
-   * there are too many flows or the flow is deleted meanwhile.
+   * Stores a draft, with the pointers of fields that were left out of the body. With `keeps_published` the published version stays in use;
+   * otherwise the draft hides it. Throws `invalid_request`, `permission` for a built-in flow, and `conflict` when there are too many flows or
+   * the flow is deleted meanwhile.
    */
   put(tenant: TenantId, name: string, body: JsonObject, options: DraftOptions = {}): Promise<Flow> {
     return this.#announced(tenant, 'saved', this.#put(tenant, name, { body, ...options }))
   }
 
-  /** As `put`, but a definition equal to the flow's newest one changes nothing. */
+  /** Like `put`, but a definition equal to the flow's newest one changes nothing. */
   putIfChanged(tenant: TenantId, name: string, body: JsonObject): Promise<Flow> {
     return this.#put(tenant, name, { body, isUnchangedKept: true })
   }
@@ -143,7 +143,7 @@ export class FlowLibrary {
     const definition = version > head.version ? undefined : await this.definitionOf(tenant, { uid, version })
     if (!definition) throw notFound(`${name} has no version ${version}; GET /flows/${name}/revisions lists the newest`)
     if (publishes) await this.#assertCompiles(tenant, { name, definition })
-    // The published version is served until the new one is published.
+    // The published version stays in use until the new one is published.
     const save = { definition, uid, ...options, ...(publishes && { keeps_published: true as const }) }
     const saved = await this.#announced(tenant, 'saved', this.#save(tenant, name, save))
     return publishes ? this.#announced(tenant, 'published', this.#publish(tenant, saved)) : saved
@@ -167,7 +167,7 @@ export class FlowLibrary {
     return revisions.map((revision) => shownRevision(revision, head))
   }
 
-  /** Stores the result for `publish` as long as the version is the newest one; otherwise it is of no use and is dropped. */
+  /** Stores the result for `publish` if the version is still the newest one; otherwise it is dropped. */
   async saveEvaluation(
     tenant: TenantId,
     ref: FlowVersion,
@@ -223,7 +223,7 @@ export class FlowLibrary {
     const builtIn = findBuiltIn(name)
     if (builtIn) return builtIn
     const head = await this.#head(tenant, name, isRecent)
-    // Without its revision the flow was deleted between the two reads.
+    // If the revision is missing, the flow was deleted between the two reads.
     const definition = head && (await this.definitionOf(tenant, head))
     return definition && asFlow(head, definition)
   }

@@ -13,10 +13,10 @@ export function storedAnswer(dispatch: Dispatch, output: DispatchOutput | undefi
 
 const RESULT = '\nevent: result\ndata: '
 
-/** The answer of the execution whose last frames these are; `undefined` when it has failed, or goes on. */
+/** The answer of the execution whose last frames these are; `undefined` when it has failed, or has not ended. */
 export function answerIn({ text }: Frames): FlowAnswer | undefined {
   const frames = typeof text === 'string' ? text : Buffer.from(text).toString()
-  const from = frames.lastIndexOf(RESULT) // A line break within an event is escaped.
+  const from = frames.lastIndexOf(RESULT) // This cannot match inside an event, where line breaks are escaped.
   if (from < 0) return undefined
   const { at: _at, ...answer } = JSON.parse(frames.slice(from + RESULT.length)) as FlowAnswer & { at: string }
   return answer
@@ -36,7 +36,10 @@ export function refusalFrame(traceId: string, refusal: AppError): string {
 /** Seconds after which a client may try again. */
 export const RETRY_SECS = 5
 
-/** The stored failure of an execution as the error of its HTTP answer, which comes later where a request joins one that has ended. */
+/**
+ * The stored failure of an execution as the error of its HTTP answer, whose `Retry-After` is shorter when a request
+ * joins an ended execution later.
+ */
 export function errorOf(failure: FlowFailure, traceId: string, endedAt: string | null = null): AppError {
   const { status, type, message, code, retry_after_secs: secs = RETRY_SECS } = failure
   const passedSecs = endedAt === null ? 0 : (Date.now() - Date.parse(endedAt)) / 1_000
@@ -48,7 +51,7 @@ export function errorOf(failure: FlowFailure, traceId: string, endedAt: string |
   })
 }
 
-/** The same refusal, which names the execution that it refuses (D6.5). */
+/** The same refusal with the id of the refused execution (D6.5). */
 export function withTrace(cause: AppError, traceId: string): AppError {
   const { kind, message, param, code, status, retryAfterSecs } = cause
   return new AppError(kind, message, {

@@ -4,7 +4,7 @@ import type { TenantConfig } from '../../../tenancy/tenant-config/config.ts'
 import { resolveInstance } from '../../../tenancy/tenant-config/credentials.ts'
 import type { FlowDefinition, FlowRoute, FlowRunRequest } from '../port.ts'
 
-/** The instances and models of a call; the names are those of instances, never of types. */
+/** The instances and models of a call; the names are names of instances, never of types. */
 export type AdmittedRoutes = { primary: FlowRoute; fallback: FlowRoute | null }
 
 /**

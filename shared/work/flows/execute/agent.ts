@@ -44,7 +44,7 @@ export type AgentDeps = {
   priceOf: PriceOf
   windowOf: WindowOf
   maxTurns: number
-  /** Those of the input, which every agent reads. */
+  /** The files of the input, which every agent reads. */
   files?: readonly AttachedFile[] | undefined
   readFile?: ReadFile | undefined
 }
@@ -85,7 +85,7 @@ const failureAt = ({ code, error, retry_after_secs }: Failed, place: Place): Flo
   ...(retry_after_secs !== undefined && { retry_after_secs }),
 })
 
-/** Why the model of this route is not called: it rests, and the fallback does not (D56.2). */
+/** The reason if this route's model is not called: it rests, and the fallback does not (D56.2). */
 async function passOver(route: FlowRoute, agent: Agent, deps: AgentDeps): Promise<Failed | undefined> {
   const restsAt = async ({ instance, model }: FlowRoute, isFallback: boolean) => {
     const provider = await open(instance, agent.name, deps)
@@ -98,14 +98,14 @@ async function passOver(route: FlowRoute, agent: Agent, deps: AgentDeps): Promis
   return { code: 'provider_unavailable', error: passedOver(route.instance), detail: 'provider_skipped' }
 }
 
-/** Has one model answer until the output is valid. */
+/** Asks one model until the output is valid. */
 async function runOn(route: FlowRoute, agent: Agent, deps: AgentDeps): Promise<Ending> {
   const provider = await open(route.instance, agent.name, deps)
   if ('code' in provider) return provider
   return converse(agent, { route, model: { provider, model: route.model, caller: deps.caller } }, deps)
 }
 
-/** An instance without a usable key, or that is gone, counts as a failure of the provider. */
+/** An unusable key or a deleted instance counts as a failure of the provider. */
 async function open(instance: string, agent: string, { openModel }: AgentDeps): Promise<ModelProvider | Failed> {
   try {
     return await openModel(instance, agent)
@@ -152,7 +152,7 @@ class TurnReader {
   readonly #log: FlowLog
   readonly #cost = new RunCost()
   #model = ''
-  /** Those that the agent was asked to correct last. */
+  /** The problems that the agent was last asked to correct. */
   #problems: readonly OutputProblem[] = []
 
   constructor(agent: string, log: FlowLog) {

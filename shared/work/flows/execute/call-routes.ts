@@ -28,7 +28,7 @@ export class CallRoutes {
     this.fallback = fallback
   }
 
-  /** `agent` is a sub-agent's definition, or `undefined` for the main agent. One with an instance of its own never switches. */
+  /** `agent` is a sub-agent's definition, or `undefined` for the main agent. An agent with its own instance never switches. */
   routeOf(agent: Pick<SubAgentDefinition, 'provider_instance' | 'model'> | undefined): AgentRoute {
     const model = agent?.model ?? this.#primary.model
     const instance = agent?.provider_instance

@@ -40,7 +40,7 @@ export async function* executeFlow(
 
 type End = Pick<FlowOutcome, 'status' | 'output' | 'raw_output' | 'problems' | 'served_instance' | 'error'>
 
-/** Never rejects. What stopped the execution from outside is its failure, whatever the agents say then. */
+/** Never rejects. If the execution was stopped from outside, that is its failure, even if the agents report another one. */
 async function endOf(call: FlowExecution, context: Context): Promise<End> {
   const { stop } = context
   const result = await runAgents(call, context)

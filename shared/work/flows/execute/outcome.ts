@@ -91,7 +91,7 @@ export function refusalOf(refusal: AppError): FlowFailure {
   return { status: refusal.status, type, message, ...(code !== undefined && { code }) }
 }
 
-/** A failure as records and reports show it: as the error of the envelope. */
+/** A failure in the form of records and reports: the error of the JSON envelope. */
 export const shownFailure = ({ type, message, code }: ShownFailure): ShownFailure => ({
   ...{ type, message },
   ...(code !== undefined && { code }),
@@ -105,7 +105,7 @@ export function failureEvent(failure: FlowFailure, { trace_id }: Pick<Dispatch, 
   return { ...event, ...(retry_after_secs !== undefined && { retry_after_secs }) }
 }
 
-/** Not every failure has a code of D4.8: then the status decides. */
+/** A failure without a code of D4.8 gets one from its status. */
 function eventCodeOf({ code = '', status }: FlowFailure): RunErrorCode {
   if (Object.hasOwn(CLASS, code)) return code as RunErrorCode
   if (status === 409) return 'cancelled'
@@ -122,7 +122,10 @@ export function terminalEvent(dispatch: Dispatch, output: Payload | undefined): 
   return withHidden({ type: 'result', ...answerOf(dispatch, output), at }, totalsOf(dispatch))
 }
 
-/** The body of `result` is that of the synchronous answer (api.md Named flows 7): the totals are for the record of the run, and JSON leaves them out. */
+/**
+ * The body of `result` is that of the synchronous answer (api.md Named flows 7): the totals are only for the run's
+ * record, so they are hidden from JSON.
+ */
 function withHidden(event: FlowEvent, totals: RunTotals): FlowEvent {
   const hidden = Object.entries(totals).map(([name, value]) => [name, { value, enumerable: false }])
   return Object.defineProperties(event, Object.fromEntries(hidden))

@@ -8,7 +8,7 @@ type MainAgent = { name: string; definition: FlowDefinition; templates: FlowTemp
 
 /**
  * The prompts of the main agent (api.md "Flow definition"): the flow's templates. Without a template for the user's message it is
- * the JSON envelope of `input` and `sub_outputs`; without one for the system prompt that names the flow and holds the memory.
+ * the JSON envelope of `input` and `sub_outputs`; without a system template, the system prompt names the flow and contains the memory.
  */
 export function mainPrompts({ name, definition, templates }: MainAgent, values: TemplateValues): Prompts {
   const { system, user } = templates

@@ -4,7 +4,7 @@ import type { FlowRoute } from '../port.ts'
 /** Reads the stored probe of a model; `undefined` when none is stored. */
 export type SupportsStructuredOutput = (instance: string, model: string) => Promise<boolean | undefined>
 
-/** Decides for one call at which models the provider's own feature for structured output is used. */
+/** Decides for one call for which models the provider's own feature for structured output is used. */
 export class StructuredOutputs {
   readonly #supports: SupportsStructuredOutput
   readonly #known = new Map<string, Promise<boolean>>()
@@ -13,7 +13,7 @@ export class StructuredOutputs {
     this.#supports = supports
   }
 
-  /** It is not used where the model is known not to have the feature, or the provider has rejected it in this call. */
+  /** It is not used if the model is known not to have the feature, or the provider has rejected it in this call. */
   of(route: FlowRoute): NativeForm {
     const key = keyOf(route)
     return {

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../../kernel/events.ts'
 import { isJsonObject } from '../../../kernel/json.ts'
 import type { Dispatch, DispatchOutput } from '../port.ts'
 
-/** Filters that the store has no index for. Every one that is given must hold. */
+/** Filters without an index in the store. All given ones must match. */
 export type RecordFilter = {
   model?: string | undefined
   /** The instance that the request named, or the one that answered. */
@@ -28,18 +28,18 @@ export function fits(dispatch: Dispatch, { model, instance, subject, key, minMs 
   )
 }
 
-/** Whether the record itself holds a text, which is in lower case. */
+/** Whether the record itself contains a text, which must be in lower case. */
 export const recordHolds = ({ flow, error }: Dispatch, text: string): boolean =>
   findText([flow.name, error?.message], text).isFound
 
-/** The same for what the execution has received and answered. */
+/** The same for the execution's input and output. */
 export const searchPayloads = ({ input, output }: Payloads, text: string): TextSearch =>
   findText([input, output?.raw_output, output?.output], text)
 
-/** `chars` were looked at. */
+/** `chars`: how many characters were searched. */
 export type TextSearch = { isFound: boolean; chars: number }
 
-/** Looks for a text in the strings, numbers and names of fields of a JSON value, whatever their case. */
+/** Searches a text in the strings, numbers and field names of a JSON value, ignoring case. */
 function findText(root: unknown, text: string): TextSearch {
   const waiting: unknown[] = [root]
   let chars = 0

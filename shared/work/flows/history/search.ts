@@ -4,21 +4,21 @@ import type { Dispatch, DispatchPage, DispatchQuery, DispatchStore } from '../po
 import { dispatchPosition } from '../store/dispatch-documents.ts'
 import { fits, type RecordFilter, recordHolds, searchPayloads } from './filter.ts'
 
-/** `q` is a text that the record, its input or its output holds; case does not count. */
+/** `q` is a text in the record, its input or its output; case is ignored. */
 export type SearchFilter = RecordFilter & { q?: string | undefined }
 
 type Searched = Pick<DispatchStore, 'list' | 'input' | 'output'>
 
 const PAGE = 200
-/** Records that one request looks at, and those of them whose payloads it reads. */
+/** How many records one request reads, and of how many it reads the payloads. */
 const MAX_SCANNED = 2_000
 const MAX_READ = 200
-/** Characters of these payloads. The last one is searched whole. */
+/** The most characters of these payloads; the last one is always searched to its end. */
 const MAX_CHARS = 32_000_000
 
 /**
  * The records of a query that pass the filter, in the order of the store. One request looks at a limited number of records, so that a page may
- * be short, or empty, and still have a `next_cursor`: the search goes on there.
+ * be short, or empty, and still have a `next_cursor`: the search continues there.
  */
 export async function searchDispatches(
   dispatches: Searched,
@@ -43,7 +43,7 @@ export async function searchDispatches(
   return { dispatches: found, next_cursor: null }
 }
 
-/** Counts what one request looks at. */
+/** Counts what one request reads. */
 class Search {
   readonly #dispatches: Searched
   readonly #tenant: TenantId

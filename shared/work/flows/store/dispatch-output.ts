@@ -3,12 +3,12 @@ import { truncate } from '../../../kernel/text.ts'
 import { MAX_DOCUMENT_BYTES } from '../../../platform/store/document.ts'
 import type { DispatchEnd, DispatchOutput } from '../port.ts'
 
-/** The document's other fields and the marks of what was cut fit into the rest. */
+/** The rest is for the document's other fields and the marks of cut parts. */
 const MAX_BYTES = MAX_DOCUMENT_BYTES - 64 * 1024
-/** The kept part of a raw output that does not fit whole. A character takes at most 6 bytes of JSON, one outside the BMP 4. */
+/** The kept part of a raw output that is too long. A character takes at most 6 bytes of JSON, one outside the BMP 4. */
 const CUT_CHARS = 100_000
 const CUT = '\n[cut]'
-/** `started`, and the first events after it. */
+/** How many events are kept: `started` and the first ones after it. */
 const CUT_ENTRIES = 20
 
 export type Result = { output: DispatchOutput; result: DispatchEnd }

@@ -31,14 +31,14 @@ export class DispatchPayloads {
     this.#now = now
   }
 
-  /** The input of a new record as a part of it; `undefined` when it has to be stored apart. */
+  /** The input as a part of the new record; `undefined` when it must be stored separately. */
   ownInput(dispatch: Dispatch, input: JsonObject): OwnPayloads | undefined {
     return this.#isOwned(dispatch, input) ? { own_input: input } : undefined
   }
 
   /**
-   * The payloads that are a part of an ended record. Where the input is not, the output is stored apart, too: the gateway that has created the
-   * record may be of an earlier version.
+   * The payloads that are a part of an ended record. If the input is not, the output is stored separately, too, because the gateway that
+   * created the record may be of an earlier version.
    */
   ownAtEnd({ dispatch, own_input }: WithPayloads, output: DispatchOutput | undefined): OwnPayloads {
     if (!own_input) return {}
@@ -88,7 +88,7 @@ export class DispatchPayloads {
     return output_id
   }
 
-  /** Deletes an input that is stored apart, unless payloads are kept. When that fails, it expires. */
+  /** Deletes a separately stored input, unless payloads are kept. When that fails, it expires. */
   async dropInput(tenant: TenantId, { dispatch, own_input }: WithPayloads): Promise<void> {
     const { trace_id, keeps_payloads } = dispatch
     if (!keeps_payloads && !own_input) await this.#inputs.delete(tenant, { trace_id }).catch(() => {})
@@ -98,7 +98,7 @@ export class DispatchPayloads {
     await this.#outputsOf(dispatch).delete(tenant, { output_id: outputId })
   }
 
-  /** Deletes what is stored apart of an ended record. */
+  /** Deletes the separately stored payloads of an ended record. */
   async remove(tenant: TenantId, dispatch: Dispatch): Promise<void> {
     const { trace_id, output_id } = dispatch
     await Promise.all([
@@ -107,7 +107,7 @@ export class DispatchPayloads {
     ])
   }
 
-  /** A short payload that is kept as long as its record is a part of it. */
+  /** Whether a payload is stored in its record: if it is short, and kept as long as the record. */
   #isOwned(dispatch: Dispatch, payload: JsonObject | DispatchOutput): boolean {
     return this.#expiry(dispatch) === Date.parse(dispatch.expires_at) && isShort(payload)
   }
