@@ -6,7 +6,7 @@ import type { PlanRequest } from './submit.ts'
 /** `waves` holds the ids of the steps that can run at the same time, and is empty while there are problems. */
 export type PlanCheck = { problems: Problem[]; waves: string[][] }
 
-/** Says what a submit of this plan would say, with all problems at once, and stores nothing (D27.3). */
+/** Reports the errors that a submit of this plan would have, all at once, and stores nothing (D27.3). */
 export function checkPlan(plan: PlanRequest): PlanCheck {
   const found = [...planProblems(plan)].slice(0, MAX_PROBLEMS)
   const problems = found.map(({ path, message }) => ({ param: path, message }))
@@ -14,5 +14,5 @@ export function checkPlan(plan: PlanRequest): PlanCheck {
   return { problems, waves }
 }
 
-/** The same for a plan that its schema refuses, which is why it was not read. Throws `cause` when it is another error. */
+/** The same for a plan that its schema has refused before it was read. Throws `cause` if it is another error. */
 export const refusedPlan = (cause: unknown): PlanCheck => ({ problems: [problemOfBody(cause)], waves: [] })
