@@ -35,26 +35,26 @@ export type BatchJobsDeps = Omit<StartDeps, 'queue' | 'executors' | 'admission'>
   dispatches: Dispatches
   library: Pick<FlowLibrary, 'definitionOf'>
   admission: Pick<Admission, 'admit' | 'release'>
-  /** Executes what this has started, and what an executor that died has left of it. */
+  /** Executes items as runs of the flow, and ends the runs of dead executors. */
   flows: Pick<FlowJobs, 'handle' | 'answers'>
   /** Left out: all calls go to the live API. */
   waves?: Pick<BatchWaves, 'advance'>
   runs: Pick<Runs, 'get'>
   /** Tells that a batch has ended. */
   tell: TellBatch
-  /** Aborted when this process shuts down: chunks are given back. */
+  /** Aborted when this process shuts down: chunks go back to the queue. */
   draining: AbortSignal
   log: Log
 }
 
-/** The items of one chunk that run at a time. */
+/** How many items of a chunk run at the same time. */
 export const ITEMS_AT_ONCE = 8
 /** How often ends are stored, and a cancel is looked for. */
 const LOOK_EVERY_MS = 1_000
 
 /**
- * The jobs that run the items of batches (D55): each is some items of one batch, which it executes as runs of the flow, a few at a time. An item is claimed in the
- * store, so a chunk that two processes handle runs each of its items once.
+ * The jobs that run the items of batches (D55): each job has some items of one batch and executes them as runs of the flow, a few at a time. An item
+ * is claimed in the store, so a chunk that two processes handle runs each of its items once.
  */
 export class BatchJobs {
   readonly #deps: BatchJobsDeps
@@ -67,7 +67,7 @@ export class BatchJobs {
     })
   }
 
-  /** Resolves when all items of the chunk have ended, or the flow that has time until its deadline, or when the job was given back. Never rejects. */
+  /** Resolves when all items of the chunk have ended, or the flow with a deadline has ended, or the job went back to the queue. Never rejects. */
   handle(job: Job, giveWay?: AbortSignal): Promise<JobEnd | undefined> {
     const { draining } = this.#deps
     const leaving = giveWay ? AbortSignal.any([draining, giveWay]) : draining
@@ -76,7 +76,7 @@ export class BatchJobs {
     )
   }
 
-  /** An item that its executors died of has ended by then: the others go on. */
+  /** The item that made its executors die has ended by then: the other items continue. */
   givenUp(job: Job): Promise<JobEnd | undefined> {
     return this.handle(job)
   }
@@ -95,7 +95,7 @@ export class BatchJobs {
     return { end: undefined }
   }
 
-  /** Runs the items that have not ended and wait for no vendor. Returns the ends that are stored by then. */
+  /** Runs the items that have not ended and do not wait for a vendor's batch. Returns the ends that are stored afterwards. */
   async #run(
     tenant: TenantId,
     { batch, chunk, leaving }: Work,
@@ -141,7 +141,7 @@ class ChunkWork {
   readonly #stopped = new AbortController()
   /** The executions under way. */
   readonly #atWork = new Set<string>()
-  /** The last item that asks for a place: one of a chunk waits in the line at a time, and the others behind it. */
+  /** The last item that asked for a place: only one item of a chunk waits in the queue at a time, the others wait for that item. */
   #asking: Promise<unknown> = Promise.resolve()
 
   constructor(tenant: TenantId, parts: Parts) {
@@ -173,7 +173,7 @@ class ChunkWork {
     for (const each of lanes) if (each.status === 'rejected') throw each.reason
   }
 
-  /** Runs an item, or waits for the end of one that was begun. `undefined`: it does not begin here. */
+  /** Runs an item, or waits for its end if it was begun before. `undefined`: the item does not begin here. */
   async #end(number: number, item: BatchItem): Promise<ItemEnd | undefined> {
     const { batch, chunk, leaving, deps, definition, advanced } = this.#parts
     const traceId = itemTraceId(batch.batch_id, number)
@@ -211,7 +211,7 @@ class ChunkWork {
     return ended && isEnded(ended) ? endOf(ended) : undefined
   }
 
-  /** Stores the execution of an item, and returns its refusal, with which it is stored as `rejected`. */
+  /** Stores the execution of an item, and returns the error if it was refused: the item is then stored as `rejected` with this error. */
   async #start(traceId: string, { item, definition }: Starting): Promise<unknown> {
     const { batch, deps } = this.#parts
     const execution = {
@@ -242,7 +242,7 @@ class ChunkWork {
 const NO_QUEUE = { add: async () => {} }
 const THIS_ONE = { hasAny: () => true, isAlive: async () => true }
 
-/** Queues the chunks some of whose calls have their answers. Where that fails they are looked at later (`reconcileBatches`). */
+/** Queues the chunks for which some answers have arrived. If that fails, `reconcileBatches` does it later. */
 export const queueChunks =
   (queue: Pick<JobQueue, 'add'>) =>
   async (tenant: TenantId, waves: readonly CallOwner[]): Promise<void> => {

@@ -2,21 +2,21 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Job, JobEnd } from '../../shared/work/queue/port.ts'
 
-/** How a job ended; `undefined` while the work that it stands for has not. */
+/** How a job ended; `undefined` while its work continues. */
 export type Settled = { end: JobEnd | undefined } | undefined
 
 const LOOK_EVERY_MS = 1_000
 
 /**
- * Keeps the jobs of one kind until their work has ended, here or elsewhere: if this process dies before, the queue hands a job to
- * another executor.
+ * Keeps the jobs of one kind until their work has ended, here or elsewhere. If this process dies earlier, the queue hands the job
+ * to another executor.
  */
 export class JobRetry {
   readonly #onFailure: (id: string, cause: unknown) => void
   /** The jobs that a handler of this process is at work on. */
   readonly #active = new Set<string>()
 
-  /** `onFailure` is called when an attempt has failed; it is repeated after a second. */
+  /** `onFailure` is called when an attempt has failed; the attempt is repeated after a second. */
   constructor(onFailure: (id: string, cause: unknown) => void) {
     this.#onFailure = onFailure
   }
@@ -34,7 +34,7 @@ export class JobRetry {
   }
 
   async #once(id: string, settle: () => Promise<Settled>): Promise<Settled> {
-    if (this.#active.has(id)) return undefined // The queue has handed the job out again while its first handler is at work.
+    if (this.#active.has(id)) return undefined // The queue has handed the job out again while its first handler still works.
     this.#active.add(id)
     try {
       return await settle()
