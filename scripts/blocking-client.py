@@ -1,6 +1,6 @@
-"""Makes the Python client that blocks of the one that awaits: python3 scripts/blocking-client.py [FOLDER]
+"""Generates the blocking Python client from the asynchronous one: python3 scripts/blocking-client.py [FOLDER]
 
-Without a folder it writes shared/client-python/agent_engine/_blocking, which git keeps. The test of the conformance kit gives one, and
+Without a folder it writes shared/client-python/agent_engine/_blocking, which git keeps. The test of the conformance kit passes one, and
 compares. It needs the packages of `node scripts/local-services.ts ensure python-client` in PYTHONPATH.
 """
 
@@ -12,7 +12,7 @@ from unasync import Rule
 PACKAGE = Path(__file__).parent.parent / "shared/client-python/agent_engine"
 SOURCE = PACKAGE / "_async"
 RENAMED = {"_async_io": "_blocking_io", "aclose": "close"}
-HEAD = "# Made of ../_async/{} by scripts/blocking-client.py: change that one.\n"
+HEAD = "# Generated from ../_async/{} by scripts/blocking-client.py: edit that file instead.\n"
 
 
 class Blocking(Rule):  # type: ignore[misc]

@@ -10,7 +10,7 @@ export function charactersModule(): string {
     MODIFIERS: (char: string) => /\p{Emoji_Modifier}/u.test(char),
   }
   const lines = Object.entries(lists).map(([name, has]) => `${name} = (\n${literalOf(rangesOf(has))})\n`)
-  return `"""Made of shared/reading/hidden.ts by scripts/python-characters.ts: run that one."""\n\n${lines.join('')}`
+  return `"""Generated from shared/reading/hidden.ts by scripts/python-characters.ts: do not edit it."""\n\n${lines.join('')}`
 }
 
 function rangesOf(has: (char: string) => boolean): string[] {

@@ -8,7 +8,7 @@ import { createOutput, type Output } from './output.ts'
 export type Cli = {
   io: Io
   output: Output
-  /** The server and the profile that the options, the environment or the profiles name. */
+  /** The server and the profile, taken from the options, the environment or the stored profiles. */
   target(): Promise<Target>
   engine(): Promise<AgentEngine>
   /** The exit code of a command that ends without an error. */

@@ -28,7 +28,7 @@ export const EXIT_CODE_HELP = `Exit codes:
   78   a setting is wrong
   130  cancelled`
 
-/** An error of a command itself. `hint` is what to do next. */
+/** An error of a command itself. `hint`: what the user can do next. */
 export class CliError extends Error {
   override name = 'CliError'
   readonly code: ExitCode
@@ -63,10 +63,10 @@ export function exitCodeOf(cause: unknown): ExitCode | undefined {
   return cause instanceof AgentEngineError ? EXIT.failed : undefined
 }
 
-/** A proxy answers in the place of a server that it cannot reach. The server's own errors have a type. */
+/** The answer comes from a proxy that cannot reach the server: the server's own errors have a type. */
 const isOfProxy = ({ status, type }: ApiError): boolean => (status === 502 || status === 504) && type === 'unknown'
 
-/** The lines that are printed about an error: the error, then what to do. */
+/** The lines that are printed about an error: the error, then what the user can do. */
 export function explain(cause: unknown, url: string): { message: string; hints: string[] } {
   if (cause instanceof CliError) return { message: cause.message, hints: cause.hint === undefined ? [] : [cause.hint] }
   if (cause instanceof RunFailed) return explainRun(cause)
@@ -103,7 +103,7 @@ function explainAnswer({ message, status, param, problems, requestId }: ApiError
   return { message: message + at, hints: [...others, ...(next === undefined ? [] : [next]), ...request] }
 }
 
-/** The message of the innermost error, which says what really happened. */
+/** The message of the innermost cause, which names the actual failure. */
 function deepest(cause: Error): string {
   const { cause: inner } = cause
   return inner instanceof Error ? deepest(inner) : cause.message

@@ -2,13 +2,13 @@ import type { ReadStream, WriteStream } from 'node:tty'
 
 /** The process as the commands see it: `main.ts` makes it, and nothing else here uses `process`. */
 export type Io = {
-  /** Each of them may be a pipe or a file: `isTTY` is true for a terminal only. */
+  /** Each stream may be a pipe or a file: `isTTY` is true for a terminal only. */
   stdin: ReadStream
   stdout: WriteStream
   stderr: WriteStream
   env: Readonly<Record<string, string | undefined>>
   cwd: string
-  /** Calls the listener for each Ctrl-C instead of ending the process. Returns a function that stops that. */
+  /** Calls the listener for each Ctrl-C instead of ending the process. Returns a function that removes the listener. */
   onInterrupt(listener: () => void): () => void
   /** The same for a request to end (SIGTERM). */
   onTerminate(listener: () => void): () => void
@@ -16,15 +16,15 @@ export type Io = {
   onCrash(listener: () => void): () => void
   /** A Ctrl-C that came as a key. */
   interrupt(): void
-  /** The project's folder, for what is started from there. */
+  /** The project's folder, from which programs are started. */
   root: string
   nodePath: string
 }
 
-/** A person can be asked: the questions go to stderr and the keys come from stdin. */
+/** Whether the user can be asked: the questions go to stderr and the keys come from stdin. */
 export const isInteractive = ({ stdin, stderr }: Io): boolean => stdin.isTTY && stderr.isTTY
 
-/** A signal that the first Ctrl-C aborts, or `abort`. `release` gives Ctrl-C back. */
+/** A signal that is aborted by the first Ctrl-C or by `abort`. `release` restores the normal effect of Ctrl-C. */
 export function abortOnInterrupt(io: Io): { signal: AbortSignal; abort: () => void; release: () => void } {
   const abort = new AbortController()
   const end = () => abort.abort()

@@ -4,7 +4,7 @@ import { wholeNumber } from './commands/options.ts'
 import { plain, plainJson, plainLine } from './text/plain.ts'
 import { type Column, tableLines } from './text/table.ts'
 
-/** How a list or a thing is printed. `toYaml` is there for `yaml`, whose library is loaded for nothing else. */
+/** How a list or a thing is printed. `toYaml` is set only for `yaml`, because its library is loaded only then. */
 export type OutputOptions = { output: 'table' | 'json' | 'jsonl' | 'yaml' | 'ids'; toYaml?: (value: unknown) => string }
 
 export type ListOptions = OutputOptions & { limit: number }
@@ -38,7 +38,7 @@ export const addOutputOption = (command: Command, forms: readonly OutputOptions[
       )
     })
 
-/** Prints a list: as a table that fits the terminal, as JSON, as JSON with one row a line, as YAML, or the ids only. */
+/** Prints a list: as a table that fits the terminal, as JSON, as JSON with one row per line, as YAML, or the ids only. */
 export function printList<Row>(
   rows: readonly Row[],
   { output: form, toYaml = String }: OutputOptions,

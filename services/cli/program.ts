@@ -66,21 +66,21 @@ function describe(program: Command, { output }: Cli, version: string): void {
     .option('--profile <name>', 'the profile to use')
     .configureHelp({
       showGlobalOptions: true,
-      // Those of a command with commands, such as `ae approvals`, are not for these.
+      // The options of a command that has subcommands, such as `ae approvals`, do not apply to the subcommands.
       visibleGlobalOptions: (command) => (command === program ? [] : [...program.options]),
       helpWidth: Math.min(output.columns(), 100),
     })
     .configureOutput({
       writeOut: (text) => output.out(text),
       writeErr: (text) => output.err(text),
-      outputError: (text, write) => write(plain(text)), // It repeats what was typed.
+      outputError: (text, write) => write(plain(text)), // The message repeats what was typed.
     })
     .exitOverride()
     .addHelpText('after', `\n${EXIT_CODE_HELP}\n\n${ENVIRONMENT_HELP}`)
 }
 
 async function fail(cause: unknown, { cli, named }: { cli: Cli; named: Command }): Promise<ExitCode> {
-  // Commander has printed the help or what is wrong.
+  // Commander has already printed the help or the error.
   if (cause instanceof CommanderError) return failUsage(cause, { cli, named })
   const wrongUrl = cause instanceof ApiError ? await findWrongUrl(cli) : undefined
   if (wrongUrl) return fail(wrongUrl, { cli, named })
@@ -104,13 +104,13 @@ function failUsage(
   return EXIT.usage
 }
 
-/** The command that lists things of the kind of which one is not there. */
+/** The command that lists the kind of things of which one was not found. */
 function listOf({ parent }: Command): string[] {
   const list = parent?.parent ? parent.commands.find((each) => each.name() === 'ls') : undefined
   return list ? [`\`${lineOf(list)}\` lists what there is.`] : []
 }
 
-/** The address that was given, when it is the fault that it lacks the base path. */
+/** The given address, if the error comes from a missing base path. */
 async function findWrongUrl(cli: Cli): Promise<CliError | undefined> {
   const { url } = await cli.target()
   const { withBasePath } = await import('./connect/connect.ts')
@@ -120,12 +120,12 @@ async function findWrongUrl(cli: Cli): Promise<CliError | undefined> {
   return new CliError(EXIT.settings, `${url} is the address of a server, and not of its API`, hint)
 }
 
-/** A command stumbles over an answer that has not the shape of the API's. A trace would show it raw, and says nothing to a person. */
+/** An answer that does not have the format of the API makes a command throw. A stack trace would not help the user. */
 const unexpectedAnswer = (cause: unknown): ConnectionFailed =>
   new ConnectionFailed(
     `its answer is not one of this version (${cause instanceof Error ? cause.message : String(cause)})`,
   )
 
-/** A file that is not there, and the like: the message of Node says what it is. */
+/** For a missing file and similar errors, Node's message explains the cause. */
 const isSystemError = (cause: unknown): boolean =>
   cause instanceof Error && typeof (cause as NodeJS.ErrnoException).syscall === 'string'

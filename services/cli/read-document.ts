@@ -19,7 +19,7 @@ export async function readInput(text: string, io: Io): Promise<Document> {
   return text.startsWith('@') ? readDocument(text.slice(1), io) : parseDocument(text, 'the input')
 }
 
-/** JSON is YAML, too, but its own parser says better what is wrong. */
+/** JSON is also valid YAML, but the JSON parser gives better error messages. */
 export async function parseDocument(text: string, name: string): Promise<Document> {
   const value = await parse(text, name)
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Document

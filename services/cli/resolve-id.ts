@@ -33,8 +33,8 @@ const MOST_SHOWN = 5
 type Named = { start: string; end: string }
 
 /**
- * The thing that the text names: a whole id, its beginning or its end, with or without the prefix, or both as they are shown,
- * `run_6b03…c805`. Ids of runs begin with the time, so that the end often says more. The kind comes from the prefix. Throws when the text
+ * The thing that the text names: by a whole id, by its beginning or its end, with or without the prefix, or by both as they are displayed,
+ * `run_6b03…c805`. Ids of runs begin with the time, so the end often distinguishes them better. The kind comes from the prefix. Throws when the text
  * names nothing, several things, or one of another kind.
  */
 export async function resolveId(engine: AgentEngine, text: string, kinds: readonly Kind[]): Promise<Found> {

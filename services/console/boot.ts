@@ -1,4 +1,5 @@
-// Loads the console when the frame of index.html has been painted: its scripts would hold that up. A page that nobody sees paints nothing.
+// Loads the console after the frame of index.html was painted, because its scripts would delay this. A hidden page is never painted, so
+// the console is loaded at once.
 if (document.hidden) load()
 else requestAnimationFrame(() => setTimeout(load))
 

@@ -26,7 +26,7 @@ export type BatchJobsDeps = ChunkDeps & {
   waves?: Pick<BatchWaves, 'advance'>
   /** Tells that a batch has ended. */
   tell: TellBatch
-  /** Aborted when this process shuts down: chunks are given back. */
+  /** Aborted when this process shuts down: chunks go back to the queue. */
   draining: AbortSignal
   log: Log
 }
@@ -35,8 +35,8 @@ export type BatchJobsDeps = ChunkDeps & {
 const LOOK_EVERY_MS = 1_000
 
 /**
- * The jobs that run the items of batches (D55): each is some items of one batch, which it executes as runs of the flow, a few at a time. An item is claimed in the
- * store, so a chunk that two processes handle runs each of its items once.
+ * The jobs that run the items of batches (D55): each job has some items of one batch and executes them as runs of the flow, a few at a time. An item
+ * is claimed in the store, so a chunk that two processes handle runs each of its items once.
  */
 export class BatchJobs {
   readonly #deps: BatchJobsDeps
@@ -49,7 +49,7 @@ export class BatchJobs {
     })
   }
 
-  /** Resolves when all items of the chunk have ended, or the flow that has time until its deadline, or when the job was given back. Never rejects. */
+  /** Resolves when all items of the chunk have ended, or the flow with a deadline has ended, or the job went back to the queue. Never rejects. */
   handle(job: Job, giveWay?: AbortSignal): Promise<JobEnd | undefined> {
     const { draining } = this.#deps
     const leaving = giveWay ? AbortSignal.any([draining, giveWay]) : draining
@@ -58,7 +58,7 @@ export class BatchJobs {
     )
   }
 
-  /** An item that its executors died of has ended by then: the others go on. */
+  /** The item that made its executors die has ended by then: the other items continue. */
   givenUp(job: Job): Promise<JobEnd | undefined> {
     return this.handle(job)
   }
@@ -77,7 +77,7 @@ export class BatchJobs {
     return { end: undefined }
   }
 
-  /** Runs the items that have not ended and wait for no vendor. Returns the ends that are stored by then. */
+  /** Runs the items that have not ended and do not wait for a vendor's batch. Returns the ends that are stored afterwards. */
   async #run(
     tenant: TenantId,
     { batch, chunk, leaving }: Work,
@@ -107,7 +107,7 @@ export class BatchJobs {
   }
 }
 
-/** Queues the chunks some of whose calls have their answers. Where that fails they are looked at later (`reconcileBatches`). */
+/** Queues the chunks for which some answers have arrived. If that fails, `reconcileBatches` does it later. */
 export const queueChunks =
   (queue: Pick<JobQueue, 'add'>) =>
   async (tenant: TenantId, waves: readonly CallOwner[]): Promise<void> => {

@@ -24,13 +24,13 @@ export type WavesDeps = Omit<KeptCallsDeps, 'pooled'> & {
   flows: Pick<FlowJobs, 'rehearse'>
   /** `undefined` for an instance without batch endpoints, or that is gone. */
   openVendor(tenant: TenantId, instance: string): Promise<VendorBatches | undefined>
-  /** Those that ask nobody. */
+  /** The tools that need no permission. */
   toolBox: Pick<ToolBox, 'find'>
   now: () => Date
   log: Log
 }
 
-/** `definition`: `undefined` when the flow was deleted meanwhile. `leaving` is aborted when this process is to begin nothing more. */
+/** `definition`: `undefined` when the flow was deleted meanwhile. `leaving` is aborted when this process must begin nothing more. */
 export type ChunkOfBatch = {
   batch: Batch
   chunk: NewChunk
@@ -38,7 +38,10 @@ export type ChunkOfBatch = {
   leaving?: AbortSignal
 }
 
-/** `waiting`: the places of items whose next calls have no answer yet, `unbegun`: of those that are known not to have begun. `lookAtMs`: when the vendor may have news. */
+/**
+ * `waiting`: the positions of items whose next calls have no answer yet; `unbegun`: the positions of items that have
+ * certainly not begun. `lookAtMs`: when to ask the vendor again.
+ */
 export type Advanced = {
   answers: ReadonlyMap<string, BatchAnswer>
   waiting: ReadonlySet<number>
@@ -48,18 +51,21 @@ export type Advanced = {
 
 const NO_ITEMS: ReadonlySet<number> = new Set()
 const ALL_READY = { waiting: NO_ITEMS, unbegun: NO_ITEMS, lookAtMs: 0 }
-/** How long an item waits whose tool is away, or called by another process. */
+/** How long an item waits if its tool does not answer, or if another process calls the tool. */
 const HELD_UP_MS = 10_000
-/** The items that are read or rehearsed at a time. A rehearsal is mostly a wait for agents that run side by side. */
+/** How many items are read or rehearsed at the same time. A rehearsal mostly waits for agents that run in parallel. */
 const AT_ONCE = 16
 
 /**
- * Sends the model calls of a chunk's items through the pool of their tenant (D58), one wave after the other (D55.6a). Each item is rehearsed with the answers so far, which shows its
- * next calls; when it makes none, it is ready to be executed with these answers.
+ * Sends the model calls of a chunk's items through the pool of their tenant (D58), one wave after the other (D55.6a). Each item is rehearsed with the
+ * answers so far, which shows its next calls; if there are none, the item is ready to be executed with these answers.
  */
 export class BatchWaves {
   readonly #deps: WavesDeps
-  /** One chunk of a tenant is rehearsed at a time, which takes CPU: so the first ones are in the pool soon, whatever becomes of this process then. */
+  /**
+   * Only one chunk of a tenant is rehearsed at a time, because a rehearsal takes CPU. So the first chunks reach the
+   * pool early, even if this process then dies.
+   */
   readonly #rehearsals = createKeyedQueue()
   readonly #keptCalls: KeptCalls
 
@@ -68,7 +74,7 @@ export class BatchWaves {
     this.#keptCalls = new KeptCalls({ ...deps, pooled: deps.pool.store })
   }
 
-  /** Takes a chunk as far as it comes without a wait. Throws `unavailable` when the store is away. */
+  /** Advances a chunk until all its items must wait. Throws `unavailable` when the store is away. */
   async advance(tenant: TenantId, of: ChunkOfBatch): Promise<Advanced> {
     const { pool, openVendor, now } = this.#deps
     const { batch, chunk, definition } = of
@@ -105,7 +111,10 @@ export class BatchWaves {
     return (await Promise.all(open.map(look))).filter((wave) => wave !== undefined)
   }
 
-  /** An earlier version has sent this wave as a batch of its own. What has come of it is kept; what the vendor has not got is rehearsed again, and pooled. */
+  /**
+   * An earlier version has sent this wave as a batch of its own. Its answers are kept; the items that the vendor did
+   * not receive are rehearsed again and put into the pool.
+   */
   async #lookAtOld(tenant: TenantId, wave: Wave, { of, vendor, isLast }: Looking): Promise<Wave | undefined> {
     const { pool, now, log } = this.#deps
     if (isLast) await cancel(vendor, wave)
@@ -128,13 +137,13 @@ export class BatchWaves {
       else if (vendor) await cancel(vendor, wave)
   }
 
-  /** `undefined` for a tool whose server is away. */
+  /** `undefined` for a tool whose server does not answer. */
   #find(name: string): { mayWait: boolean } | undefined {
     const tool = this.#deps.toolBox.find(name)
     return tool && { mayWait: mayWait(tool) }
   }
 
-  /** Tools take their time, and no CPU: those of several chunks are called at the same time. */
+  /** Tool calls take time but no CPU, so the tools of several chunks are called at the same time. */
   #inTurn(tenant: TenantId, definition: Flow['definition'], rehearse: () => Promise<Rehearsed>): Promise<Rehearsed> {
     return toolsOf(definition).length > 0 ? rehearse() : this.#rehearsals.run(tenant, rehearse)
   }
@@ -204,7 +213,7 @@ const toolsOf = ({ tools, sub_agents: agents }: Flow['definition']): string[] =>
 
 const isOfItsOwn = ({ state }: Wave): boolean => state === 'submitting' || state === 'submitted'
 
-/** The vendor may have a wave, too, for whose submission there was no answer. */
+/** The vendor may also have a wave whose submission got no answer. */
 async function cancel(vendor: VendorBatches, wave: Wave): Promise<void> {
   const { vendor_id: id } = wave
   try {

@@ -21,12 +21,12 @@ import { placeOf, waitForPlace } from './unhurried-flows.ts'
 export type ChunkDeps = Omit<StartDeps, 'queue' | 'executors' | 'admission'> & {
   dispatches: Dispatches
   admission: Pick<Admission, 'admit' | 'release'>
-  /** Executes what this has started, and what an executor that died has left of it. */
+  /** Executes items as runs of the flow, and ends the runs of dead executors. */
   flows: Pick<FlowJobs, 'handle' | 'answers'>
   runs: Pick<Runs, 'get'>
 }
 
-/** The items of one chunk that run at a time. */
+/** How many items of a chunk run at the same time. */
 export const ITEMS_AT_ONCE = 8
 
 export type Work = { batch: Batch; chunk: NewChunk; leaving: AbortSignal }
@@ -45,7 +45,7 @@ export class ChunkWork {
   readonly #stopped = new AbortController()
   /** The executions under way. */
   readonly #atWork = new Set<string>()
-  /** The last item that asks for a place: one of a chunk waits in the line at a time, and the others behind it. */
+  /** The last item that asked for a place: only one item of a chunk waits in the queue at a time, the others wait for that item. */
   #asking: Promise<unknown> = Promise.resolve()
 
   constructor(tenant: TenantId, parts: Parts) {
@@ -77,7 +77,7 @@ export class ChunkWork {
     for (const each of lanes) if (each.status === 'rejected') throw each.reason
   }
 
-  /** Runs an item, or waits for the end of one that was begun. `undefined`: it does not begin here. */
+  /** Runs an item, or waits for its end if it was begun before. `undefined`: the item does not begin here. */
   async #end(number: number, item: BatchItem): Promise<ItemEnd | undefined> {
     const { batch, chunk, leaving, deps, definition, advanced } = this.#parts
     const traceId = itemTraceId(batch.batch_id, number)
@@ -115,7 +115,7 @@ export class ChunkWork {
     return ended && isEnded(ended) ? endOf(ended) : undefined
   }
 
-  /** Stores the execution of an item, and returns its refusal, with which it is stored as `rejected`. */
+  /** Stores the execution of an item, and returns the error if it was refused: the item is then stored as `rejected` with this error. */
   async #start(traceId: string, { item, definition }: Starting): Promise<unknown> {
     const { batch, deps } = this.#parts
     const execution = {

@@ -23,12 +23,12 @@ import { type ExecuteFlow, FlowJobs, type FlowJobsDeps } from './flow-jobs.ts'
 import type { ExecutorParts, Membership } from './open-parts.ts'
 import { patientChecks } from './unhurried-flows.ts'
 
-/** A change of a configuration is known everywhere after this time, at the latest (D8.5). */
+/** Every process knows of a changed configuration after at most this time (D8.5). */
 const CONFIG_LAG_MS = 2_000
 
 type FlowSettings = Pick<Settings['executor'], 'maxTurns' | 'modelPrices'>
 
-/** Opens the jobs that execute flows, with the tenants' models and the tools that ask nobody. */
+/** Opens the jobs that execute flows, with the tenants' models and the tools that need no permission. */
 export function createFlowJobs(
   settings: FlowSettings,
   parts: ExecutorParts & { executor: Executor },
@@ -75,7 +75,7 @@ function createExecute(settings: FlowSettings, parts: ExecutorParts): ExecuteFlo
         ...(execution.beforeAction && { toolBox: recordingActions(tools.toolBox, execution.beforeAction) }),
         services: {},
         owner: { tenant, scope: runId },
-        // A rehearsal has no folder: its tools use none.
+        // A rehearsal has no folder, because its tools use none.
         workspace: () => (answers?.missing ? `/nowhere/${runId}` : workspaces.open(tenant, runId)),
         onToolBug: (tool, cause) => log.error('a tool failed by a bug', { run_id: runId, tool, cause }),
       },
@@ -83,7 +83,7 @@ function createExecute(settings: FlowSettings, parts: ExecutorParts): ExecuteFlo
   }
 }
 
-/** Nobody waits for an item of a batch, nor for a flow that has time until its deadline. */
+/** No client waits for an item of a batch, nor for a flow with a deadline. */
 function createChecks(schemas: SchemaCheckers): (execution: FlowExecution) => SchemaCheckers {
   const patient = patientChecks(schemas)
   return ({ answers, caller }) => (answers || caller?.priority === 'batch' ? patient : schemas)
@@ -104,7 +104,7 @@ function createModelOpener(tenantConfig: OpenedTenantConfig | undefined) {
     const { configs, credentials, openInstance } = tenantConfig
     let config = await configs.get(tenant)
     if (!config.instances.some((each) => each.name === name)) {
-      await sleep(CONFIG_LAG_MS) // The gateway that accepted the run knows it: this process has not heard of it yet.
+      await sleep(CONFIG_LAG_MS) // The gateway that accepted the run already knows of it, but this process does not yet.
       config = await configs.get(tenant)
     }
     const instance = findInstance(config, name)

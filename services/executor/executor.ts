@@ -63,7 +63,7 @@ export class Executor {
       report: (run) => reporter.openRun(run),
       ...announcingFlows(announceRuns(events)),
       onForgotten({ id, tenant, kind }) {
-        if (kind === 'plan') return // A plan's folder is removed at its end: it may go on at another executor.
+        if (kind === 'plan') return // A plan's folder is removed only at the plan's end, because another executor may continue the plan.
         workspaces.remove(tenant, id).catch((cause: unknown) => {
           log.error('the folder of an ended run could not be removed', { run_id: id, cause })
         })
@@ -85,7 +85,7 @@ export class Executor {
     }
   }
 
-  /** The folder of a flow's run, or of a plan that is at work: that of a plan is removed at its end. */
+  /** The folder of a flow's run, or of a running plan. */
   async #folderOf(tenant: TenantId, runId: string): Promise<string> {
     const run = this.runs.get(tenant, runId)
     const { workspaces } = this.#deps
@@ -101,7 +101,7 @@ export class Executor {
     return this.#draining.signal
   }
 
-  /** Begins to take jobs, as the executor of the epoch that it has by then, and those of executors that died before. */
+  /** Begins to take jobs, with the epoch that this executor then has. It also takes the jobs of dead executors. */
   async start(consume: Consume, works: readonly JobWork[], membership: Joined): Promise<void> {
     const { epoch, executors } = membership
     const mayGrow = () => !this.#deps.isHeapHigh()
@@ -122,8 +122,8 @@ export class Executor {
   }
 
   /**
-   * Takes no further job. Runs that have not ended after `graceMs` end with `worker_draining`. Resolves when all jobs have ended, or a
-   * little later without them: a job that waits for the store or for another executor is handled by the next process.
+   * Takes no further job. Runs that have not ended after `graceMs` end with `worker_draining`. Resolves when all jobs have ended, or
+   * shortly after `graceMs`: the next process handles a job that still waits for the store or for another executor.
    */
   async drain(graceMs: number): Promise<void> {
     this.#draining.abort()
@@ -136,13 +136,16 @@ export class Executor {
     clearTimeout(grace)
   }
 
-  /** A member has died: if it was an executor, its jobs are handed out again now. Without this call the queue does so within 16 s. */
+  /**
+   * Call it when a member has died: the jobs of a dead executor are then handed out again at once. Without this call
+   * the queue does so within 16 s.
+   */
   onMemberLost(epoch: number): void {
     for (const consumer of this.#consumers)
       consumer.reclaim(String(epoch)).catch((cause: unknown) => this.#warnOfDelay({ epoch, cause }))
   }
 
-  /** Nobody tells this process of executors that were lost before it took jobs. */
+  /** This process gets no message about executors that were lost before it took jobs. */
   async #reclaimOfDead(executors: Joined['executors']): Promise<void> {
     for (const consumer of this.#consumers)
       for (const owner of await consumer.owners())
@@ -153,7 +156,7 @@ export class Executor {
     this.#deps.log.warn('the jobs of a dead executor are handed out late', fields)
   }
 
-  /** Ends all runs: this process owns none of them any more. */
+  /** Ends all runs, because this process owns none of them any more. */
   abortAll(): void {
     this.#endRuns('worker_lost')
   }
@@ -165,7 +168,7 @@ export class Executor {
 
 type Announcing = ReturnType<typeof announceRuns>
 
-/** A plan has events of its own: its run here is only a part of it. */
+/** A plan has events of its own: its run in this process is only a part of it. */
 function announcingFlows({ onStarted, onEnded }: Announcing): Pick<Announcing, 'onStarted' | 'onEnded'> {
   return {
     onStarted: (run) => run.kind === 'flow' && onStarted(run),

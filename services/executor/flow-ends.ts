@@ -24,13 +24,13 @@ export type FlowEndsDeps = {
   log: Log
 }
 
-/** The longest wait for the store at the end of an execution. After it the client gets an error: the end could not be recorded. */
+/** The longest wait for the store at the end of an execution. After this time the client gets an error that the end could not be recorded. */
 const RECORD_MS = 5_000
 const RETRY_MS = 500
 
 type Ending = { result: DispatchEnd; output: DispatchOutput; isLeaving(): boolean }
 
-/** Records how dispatches end: those that this process has executed, and those whose executor is lost. */
+/** Records the ends of dispatches that this process has executed, and of those whose executor is lost. */
 export class FlowEnds {
   readonly #deps: FlowEndsDeps
 
@@ -39,8 +39,8 @@ export class FlowEnds {
   }
 
   /**
-   * Records the end, and returns the dispatch for its client: a failed one when the end could not be recorded in time. What no client waits for has time until
-   * this process leaves.
+   * Records the end, and returns the dispatch for its client: a failed one when the end could not be recorded in time. If no client waits, the end
+   * may be recorded until this process shuts down.
    */
   async record(tenant: TenantId, dispatch: Dispatch, { isLeaving, ...end }: Ending): Promise<Dispatch> {
     const { dispatches, isHeld, log } = this.#deps
@@ -60,22 +60,22 @@ export class FlowEnds {
     }
   }
 
-  /** Claims a dispatch again whose claim the database has lost, together with one of its members. Returns whether it did. */
+  /** Claims a dispatch again whose claim the database has lost, when one of its servers failed. Returns whether it did. */
   async #claimAgain(tenant: TenantId, { trace_id: traceId, executor }: Dispatch): Promise<boolean> {
     const { dispatches, isHeld, epoch } = this.#deps
     return isHeld() && executor === epoch() && (await dispatches.begin(tenant, traceId, executor)) !== undefined
   }
 
   /**
-   * Another process has ended the dispatch, or may have by now, because this one could not renew its lease. Where none has, this one
-   * ends it with the same failure as soon as it may act again.
+   * Another process has ended the dispatch, or may have done so, because this process could not renew its lease. If no process has,
+   * this one ends it with the same failure as soon as it may act again.
    */
   async #endedElsewhere(tenant: TenantId, dispatch: Dispatch): Promise<Dispatch> {
     const stored = await this.#deps.dispatches.get(tenant, dispatch.trace_id)
     return stored && isEnded(stored) ? stored : unrecorded(dispatch)
   }
 
-  /** Why a claimed dispatch can no longer end by itself: its executor is dead, or is this process, which has done all that it could. */
+  /** Why a claimed dispatch can no longer end by itself: its executor is dead, or its executor is this process and has tried everything. */
   async lossOf({ executor }: Dispatch): Promise<LossEvent | undefined> {
     const { executors, epoch } = this.#deps
     if (executor === null) return undefined
@@ -93,7 +93,7 @@ export class FlowEnds {
   }
 }
 
-/** The job of a dispatch that has ended. It is listed as failed when the flow has failed. */
+/** The job of a dispatch that has ended. The job is listed as failed when the flow has failed. */
 export const jobEndOf = ({ trace_id, status, error }: Dispatch): JobEnd | undefined =>
   status === 'error' ? failedJob(trace_id, error) : undefined
 

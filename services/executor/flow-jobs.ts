@@ -43,10 +43,10 @@ export type FlowJobsDeps = FlowEndsDeps &
   }
 
 const EVOLVE_MS = 2_000
-/** How often what no client waits for looks whether the store is back. */
+/** How often the store is tried again for executions that no client waits for. */
 const RETRY_MS = 500
 
-/** Why a run is cancelled whose process shuts down. */
+/** The reason for the cancel of a run whose process shuts down. */
 const LEAVING: CancelCode = 'worker_draining'
 /** Never resolves: a run that is left to another process has no end in this one. */
 const LEFT = Promise.withResolvers<void>().promise
@@ -68,7 +68,7 @@ export class FlowJobs {
   readonly #untilEnded: UntilEnded
   readonly #preparation: FlowPreparation
   readonly #ends: FlowEnds
-  /** What vendors' batches have answered to the calls of executions that begin here, by their ids. */
+  /** The answers of vendors' batches for executions that begin in this process, by dispatch id. */
   readonly answers = new Map<string, ItemAnswers['answers']>()
 
   constructor(deps: FlowJobsDeps) {
@@ -81,8 +81,8 @@ export class FlowJobs {
   }
 
   /**
-   * The calls of models that an item of a batch would make next, with the answers that there are so far; none when it would come to its end, and `undefined` while
-   * another process is at one of its tool calls. No model is called. New calls of tools are made and kept; then it is gone through once more with their results.
+   * The model calls that an item of a batch would make next, given the answers so far; none when it would end, and `undefined` while another process
+   * executes one of its tool calls. No model is called. New tool calls are executed and kept; then the item is rehearsed again with their results.
    */
   async rehearse(tenant: TenantId, { item, flow, keeper, ...call }: Rehearsal): Promise<BatchCall[] | undefined> {
     const { traceId, answers: kept } = item
@@ -155,7 +155,7 @@ export class FlowJobs {
     yield terminalEvent({ ...ended, ...used }, output) // Also when the end is not recorded.
   }
 
-  /** A process that shuts down leaves what another one would begin anew if this one had died (D34.2), and that one does when this one has gone. */
+  /** Whether another process may begin the execution again (D34.2), as if this one had died. If so, a shutdown leaves the execution to it. */
   async #mayBeginElsewhere(tenant: TenantId, { trace_id }: Dispatch): Promise<boolean> {
     const stored = await this.#deps.dispatches.get(tenant, trace_id).catch(() => undefined)
     return stored !== undefined && mayBeginAgain(stored)
@@ -181,7 +181,7 @@ export class FlowJobs {
     }
   }
 
-  /** Keeps a confirmed output as a precedent (api.md "Flow definition"). A failure changes nothing for the caller. */
+  /** Keeps a confirmed output as a precedent (api.md "Flow definition"). If this fails, the caller still gets the output. */
   async #evolve(tenant: TenantId, { dispatch, execution, output }: Confirmed): Promise<void> {
     const { flow, kind, trace_id } = dispatch
     const { definition } = execution.flow
@@ -195,8 +195,8 @@ export class FlowJobs {
   }
 
   /**
-   * Returns `undefined` while the dispatch has not ended. One whose executor is dead, or that this process has begun and can do nothing
-   * more for, is ended.
+   * Returns `undefined` while the dispatch has not ended. A dispatch is ended here if its executor is dead, or if this process began it
+   * and cannot continue it.
    */
   async #settle(tenant: TenantId, id: string): Promise<Settled> {
     const dispatch = await this.#deps.dispatches.get(tenant, id)
@@ -209,7 +209,7 @@ export class FlowJobs {
     return end && { end }
   }
 
-  /** Begins a dispatch anew whose executor is dead, if it may (D34.2). Returns whether it did. */
+  /** Begins a dispatch of a dead executor again, if this is allowed (D34.2). Returns whether it did. */
   async #runAgain(
     tenant: TenantId,
     { trace_id }: Dispatch,

@@ -23,7 +23,7 @@ export type FlowPreparationDeps = {
 
 type Answers = ItemAnswers['answers']
 
-/** Reads what an execution needs: the flow, its input and its precedents, and the answers that a vendor's batch has given already. */
+/** Reads what an execution needs: the flow, its input and its precedents, and the answers that a vendor's batch has already given. */
 export class FlowPreparation {
   readonly #deps: FlowPreparationDeps
 
@@ -71,8 +71,8 @@ export class FlowPreparation {
 }
 
 /**
- * Returns a function that records, once, that a flow's run may have changed something from now on (D34.2). The record also makes sure that the run is still
- * claimed for this executor: a database that has lost a member may have lost the claim.
+ * Returns a function that records, once, that a flow's run may now have effects outside (D34.2). The record also checks that this executor still has
+ * the claim: a database that has lost a server may have lost the claim.
  */
 export function actionRecorder(
   tenant: TenantId,
@@ -85,13 +85,13 @@ export function actionRecorder(
   })
 }
 
-/** A run whose input no executor can read. */
+/** The error for a run whose input no executor can read. */
 const noInput = () =>
   new AppError(
     'unavailable',
     'the input of this run was not stored: the process that accepted it has ended; send the request again',
   )
 
-/** A run whose flow is in no library any more. */
+/** The error for a run whose flow no longer exists. */
 const gone = (name: string) =>
   new AppError('upstream', `the flow ${name} was deleted before this run began; store and publish it again`)

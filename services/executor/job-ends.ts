@@ -99,7 +99,7 @@ const flowEnded = ({ trace_id, flow, status, ended_at }: Dispatch): WebhookEvent
   data: { trace_id, flow: flow.name, flow_version: flow.version, status },
 })
 
-/** How a job ended; `undefined` while the work that it stands for has not. */
+/** How a job ended; `undefined` while its work continues. */
 export type Settled = { end: JobEnd | undefined } | undefined
 
 const LOOK_EVERY_MS = 1_000

@@ -17,9 +17,9 @@ export type KeptCallsDeps = {
 /** `answers`: those of the chunk so far, to which the results of tools are added. */
 type Keeping = { chunk: NewChunk; answers: Map<string, BatchAnswer> }
 
-/** The status of what is kept of a tool call. */
+/** The status of a kept tool call. */
 const KEPT = 1
-/** How long, and how often, the result of a tool is sent to a store that does not answer: without it, nobody knows what the tool has done. */
+/** How long, and how often, the result of a tool is sent to a store that does not answer: without the result, the effect of the tool is unknown. */
 const KEEP_MS = 60_000
 const RETRY_MS = 500
 

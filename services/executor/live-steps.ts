@@ -12,7 +12,7 @@ const MAX_BYTES = 16 * 1024 * 1024
 /** The record of a step is stored long before that. */
 const KEPT_MS = 5_000
 
-/** The steps of plans that are at work in this process, for those who follow one (D27.1). Those that have ended have records. */
+/** The running plan steps of this process, for clients that follow a step (D27.1). Ended steps have records. */
 export class LiveSteps {
   readonly #memory = new JournalMemory(MAX_BYTES)
   readonly #steps = new Map<string, LiveStep>()
@@ -29,13 +29,13 @@ export class LiveSteps {
     return step
   }
 
-  /** `undefined` for an unknown step and for another tenant's. */
+  /** `undefined` for an unknown step and for a step of another tenant. */
   get(tenant: TenantId, runId: string): LiveStep | undefined {
     const step = this.#steps.get(runId)
     return step?.facts.tenant === tenant ? step : undefined
   }
 
-  /** `undefined` also for one that has ended. */
+  /** Also `undefined` for a step that has ended. */
   describe(tenant: TenantId, runId: string): RunSummary | undefined {
     const step = this.get(tenant, runId)
     return step?.journal.isEnded === false ? step.description : undefined
@@ -46,7 +46,7 @@ export class LiveSteps {
     this.#onReaders(step)
   }
 
-  /** A reader of a step that is not known any more reads it to its end. */
+  /** A reader of a step that was removed from this list still reads it to its end. */
   #onReaders(step: LiveStep): void {
     const isKnown = this.#steps.get(step.facts.run_id) === step
     const { journal } = step
@@ -77,7 +77,7 @@ class LiveStep {
     return this.journal.follow(after)
   }
 
-  /** The description of a step that goes on. */
+  /** The description of a running step. */
   get description(): RunSummary {
     const { run_id, started_at } = this.facts
     const { details, phases } = this.#report

@@ -44,7 +44,7 @@ const STEPS_PER_PLAN = 8
 /** Ticks at a time. They take milliseconds, so tenants need no shares. */
 const TICKS: SlotLimits = { max: 8, maxPerTenant: 8 }
 
-/** Opens an executor with what flows and plans need. */
+/** Opens an executor with the parts that flows and plans need. */
 export async function openExecutor(settings: ExecutorSettings, parts: OpenParts): Promise<OpenedExecutor> {
   const { toolBox, fence, events, recorder, metrics, tenantConfig, isHeapHigh, log } = parts
   const opening = { sweeps: { isPlanOver: planLook(parts) }, onLeft: toolBox.release, log }
@@ -86,7 +86,7 @@ export async function openExecutor(settings: ExecutorSettings, parts: OpenParts)
   }
 }
 
-/** Whether nobody needs the folder of a plan any more. */
+/** Whether the folder of a plan is no longer needed. */
 const planLook =
   ({ store }: OpenParts) =>
   async (tenant: TenantId, scope: string): Promise<boolean> => {
@@ -103,7 +103,7 @@ const workOf = (kind: JobWork['kind'], handlers: Handlers, slots: SlotLimits): J
   givenUp: (job) => handlers.givenUp(job),
 })
 
-/** The runs of flows, of plans, and of the items of batches, which have as many slots as plans. */
+/** The runs of flows, of plans, and of the items of batches, which have as many slots as plans have. */
 const mostRuns = ({ flows, plans }: Record<'flows' | 'plans', SlotLimits>): number =>
   mostSlots(flows) + (1 + ITEMS_AT_ONCE) * mostSlots(plans)
 
@@ -120,7 +120,7 @@ function slotsOf({
   return { flows: { max, maxPerTenant }, plans: { max: maxPlans, maxPerTenant: plansPerTenant } }
 }
 
-/** Tells the readers of the tenants' events, and their webhooks, of the end of each flow and plan. */
+/** Sends the end of each flow and plan to the readers of the tenant's events and to its webhooks. */
 function publisherOf({ tenantConfig, events, store, log }: OpenParts, executor: Executor): (work: JobWork) => JobWork {
   const { dispatches, plans } = store
   const deps = { events, outbox: tenantConfig?.outbox, dispatches, plans, draining: executor.draining, log }
@@ -143,7 +143,7 @@ function schedulesOf({ store, schedules }: OpenParts, leastSecs: number): PlanSc
   return new PlanSchedules({ store: planSchedules, records, schedules, plans, files, now: () => new Date(), leastSecs })
 }
 
-/** The jobs of kind `schedule` are ticks. One whose executors died is over: its plan is stored, or the next tick comes. */
+/** The jobs of kind `schedule` are ticks. A tick whose executors died is not repeated: its plan is already stored, or the next tick follows. */
 function openTicks({ store, tenantConfig, events, queue, schedules, metrics }: OpenParts): Handlers {
   const { plans, idempotency, planSchedules, tickRecords: records } = store
   const requests = tenantConfig?.limits.requests
@@ -155,7 +155,7 @@ function openTicks({ store, tenantConfig, events, queue, schedules, metrics }: O
 
 type PlanParts = ExecutorParts & { executor: Executor; models: ModelSource }
 
-/** Opens the jobs that execute plans, with the tools that ask nobody. */
+/** Opens the jobs that execute plans, with the tools that need no permission. */
 function createPlanJobs(
   { maxTurns }: Pick<Settings['executor'], 'maxTurns'>,
   parts: PlanParts,

@@ -32,7 +32,7 @@ export type OpenParts = {
   log: Log
 }
 
-/** `tools` are those that ask nobody. */
+/** `tools`: the tools that need no permission. */
 export type ExecutorParts = OpenParts & {
   tools: Pick<Tools, 'toolBox' | 'maxOutputChars' | 'canAct' | 'mayAct'>
   workspaces: Pick<Workspaces, 'open' | 'openKept' | 'remove' | 'release' | 'kept'>

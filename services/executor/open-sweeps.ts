@@ -17,13 +17,13 @@ type PlanParts = { schedules: Pick<PlanSchedules, 'restore'> }
 const SWEEP_EVERY_MS = 600_000
 const ORPHANS_EVERY_MS = 15_000
 const LOST_EVERY_MS = 15_000
-/** How long a process is away before its runs count as lost: longer than the gateways take to record what it has sent them. */
+/** How long a process must be absent before its runs count as lost: longer than the gateways need to record the events that they got from it. */
 const LOST_AFTER_MS = 30_000
 const RECONCILE_EVERY_MS = 10_000
 const POOLS_EVERY_MS = 2_000
 const RESTORE_EVERY_MS = 60_000
 
-/** Starts what every executor does from time to time, one after the other or several at once. Returns the function that ends it. */
+/** Starts the periodic work of every executor. Several executors may do it at the same time. Returns the function that ends it. */
 export function startSweeps(parts: Parts, membership: Membership, plans: PlanParts | undefined): () => void {
   const stops = [
     startBatchReconciler(parts),
@@ -100,7 +100,7 @@ function startFileSweep({ store, log }: Parts): () => void {
   return repeat(() => store.files.sweep(), { everyMs: SWEEP_EVERY_MS, onFailure })
 }
 
-/** Ends the executions that nobody else ends any more, and queues those that are lost and may take their time. */
+/** Ends the executions that no other process will end, and queues lost executions that have a deadline. */
 function startOrphanSweep({ flows, store, queue, fence, log }: Parts, { executors }: Membership): () => void {
   const deps = {
     dispatches: flows.dispatches,
@@ -128,7 +128,7 @@ function startLostSweep({ store, tenantConfig, fence, log }: Parts, { isMember }
 
 type Repeating = { everyMs: number; isAtOnce?: boolean; onFailure(cause: unknown): void }
 
-/** Calls `work` at intervals, with `isAtOnce` also now. No call begins while an earlier one goes on. */
+/** Calls `work` at intervals; with `isAtOnce` also immediately. No call begins while an earlier one still runs. */
 function repeat(work: () => Promise<unknown>, { everyMs, isAtOnce = false, onFailure }: Repeating): () => void {
   let isBusy = false
   const once = async () => {

@@ -23,7 +23,7 @@ export type PlanJobsDeps = {
   stepsOf(tenant: TenantId, plan: PlanRecord): RunStep
   /** Removes the folder of a plan that has ended. */
   removeFolder(tenant: TenantId, planId: string): Promise<void>
-  /** Another executor goes on with the plan. */
+  /** Another executor continues the plan. */
   leaveFolder(tenant: TenantId, planId: string): void
   executors: Pick<KnownExecutors, 'isAlive'>
   /** This executor's epoch, under which it claims plans. */
@@ -31,14 +31,14 @@ export type PlanJobsDeps = {
   /** Whether this process may still act for what it has claimed. */
   isHeld(): boolean
   announce: Announce
-  /** Aborted when this process shuts down, and its plans go back to the queue. So does a plan whose place another tenant needs. */
+  /** Aborted when this process shuts down, and its plans go back to the queue. A plan whose place another tenant needs also goes back. */
   draining: AbortSignal
   events: EventSink
   metrics: Metrics
   log: Log
 }
 
-/** `leaving`: the plan is given back. `reader` waits for a plan that nobody has begun before. */
+/** `leaving`: the plan goes back to the queue. `reader` waits for a plan that no executor has begun before. */
 type Handling = { leaving: AbortSignal; reader?: Job['reader'] | undefined }
 
 /** The jobs that execute plans: each claims its plan, or takes it over from a dead executor, and executes its steps. */
@@ -53,7 +53,7 @@ export class PlanJobs {
     })
   }
 
-  /** Resolves when the plan has ended, here or elsewhere, or was given back. Never rejects. */
+  /** Resolves when the plan has ended, here or elsewhere, or went back to the queue. Never rejects. */
   handle(job: Job, giveWay?: AbortSignal): Promise<JobEnd | undefined> {
     const { draining } = this.#deps
     const leaving = giveWay ? AbortSignal.any([draining, giveWay]) : draining
@@ -96,12 +96,12 @@ export class PlanJobs {
     return { end: endOf((await plans.get(tenant, id)) ?? plan) }
   }
 
-  /** Returns the plan when it is this executor's now; `undefined` while another has it, or it waits until this process may act. */
+  /** Returns the plan when this executor has claimed it; `undefined` while another executor has it, or while this process may not act. */
   async #takeOver(tenant: TenantId, { plan_id: id, executor: from }: PlanRecord): Promise<PlanRecord | undefined> {
     const { plans, executors, epoch, isHeld } = this.#deps
     const by = { executor: epoch(), at: now(), recordsActions: true }
     if (from === null) return undefined
-    // This process may have claimed it, or lost it, while the store did not answer: no handler works on it then.
+    // While the store did not answer, this process may have claimed the plan without knowing it, or lost it: then no handler works on it.
     if (from !== by.executor && (await executors.isAlive(from))) return undefined
     return plans.change(tenant, id, takeOver({ ...by, from }), isHeld)
   }
@@ -152,7 +152,7 @@ export class PlanJobs {
     }
   }
 
-  /** Ends the stream of a plan that goes on elsewhere: its readers follow it there. */
+  /** Ends the stream of a plan that another executor continues: its readers then follow it there. */
   async *#endStream(outcome: PlanOutcome): AsyncGenerator<RunEvent, PlanOutcome, undefined> {
     if (outcome === 'given_back') yield errorEvent('worker_draining', 'the executor has given the plan back')
     if (outcome === 'lost') yield errorEvent('worker_lost', 'the executor has lost the plan')

@@ -24,7 +24,7 @@ import type { LiveSteps } from './live-steps.ts'
 
 export type PlanStepsDeps = {
   models: ModelSource
-  /** Their policies ask nobody (`unattended`). */
+  /** Their policies never ask for a permission (`unattended`). */
   tools: Pick<Tools, 'toolBox' | 'maxOutputChars' | 'canAct' | 'mayAct'>
   workspaces: Pick<Workspaces, 'openKept' | 'kept'>
   files: Pick<Files, 'attached' | 'read'>
@@ -139,10 +139,10 @@ async function runStep(
   }
 }
 
-/** How long the store may take nothing while a step waits at its end for the files of its plan. */
+/** How long a step waits at its end for the files of its plan while the store accepts nothing. */
 const SAVE_WAIT_MS = 30_000
 
-/** Stores the files of the plan: its next step may run at another executor. A step whose files are not stored has failed (D35). */
+/** Stores the files of the plan: its next step may run at another executor. If its files cannot be stored, the step fails (D35). */
 async function keepFiles(result: StepResult, save: () => Promise<void>): Promise<StepResult> {
   const { spent } = result
   try {

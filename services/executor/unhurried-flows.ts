@@ -12,21 +12,21 @@ import type { Dispatch, Dispatches } from '../../shared/work/flows/port.ts'
 import type { FlowJobs } from './flow-jobs.ts'
 import type { Settled } from './job-ends.ts'
 
-/** The pause before a place is asked for again where the line is full, or cannot be reached. */
+/** The pause before a new request for a place if the queue is full, or cannot be reached. */
 const WAIT_MS = 5_000
-/** How often a flow that waits for its place is looked at: it may have been cancelled. */
+/** How often a waiting flow is checked for a cancel. */
 const LOOK_EVERY_MS = 1_000
 
 export type PlacesDeps = { admission: Pick<Admission, 'admit'>; now: () => Date }
 
 type Waiting = { deadline: string; signal: AbortSignal }
 
-/** The place of what nobody waits for among the runs of its tenant (D55.2). */
+/** Gives a run that no client waits for its place among the runs of its tenant (D55.2). */
 export const placeOf = (tenant: TenantId, traceId: string): PlacedRun => ({
   ...{ tenant, runId: runIdOf(traceId), customer: BATCH_ITEMS },
 })
 
-/** Waits in the line of its tenant for a place, until its deadline. Its budget is asked by its first model call. */
+/** Waits in the tenant's queue for a place, until the deadline of the flow. The budget is checked by the first model call. */
 export async function waitForPlace(
   place: PlacedRun,
   { deadline, signal }: Waiting,
@@ -47,11 +47,11 @@ export async function waitForPlace(
   }
 }
 
-/** How often, and how long, a check is asked for again that has found no place. */
+/** How often, and for how long, a check that found no place is repeated. */
 const CHECK_AGAIN_MS = [100, 2_000] as const
 const CHECK_WITHIN_MS = 600_000
 
-/** For what nobody waits for: its checks are not refused because many others of its tenant are made at the moment. */
+/** The checks of runs that no client waits for: they are not refused only because the tenant has many other checks at the moment. */
 export const patientChecks = (checkers: SchemaCheckers): SchemaCheckers => ({
   of(tenant) {
     const checker = checkers.of(tenant)
@@ -72,8 +72,8 @@ export const patientChecks = (checkers: SchemaCheckers): SchemaCheckers => ({
 export type UnhurriedDeps = PlacesDeps & { dispatches: Pick<Dispatches, 'get'>; flows: Pick<FlowJobs, 'handle'> }
 
 /**
- * Runs a flow that has time until its deadline (D54.8), as soon as its tenant has a place for it; at its deadline in any case, when it ends by that. Throws
- * `unavailable` when the store is away.
+ * Runs a flow with a deadline (D54.8) as soon as its tenant has a place for it. At the deadline it begins in any case, and ends at once with
+ * `timeout`. Throws `unavailable` when the store is away.
  */
 export async function runUnhurried(
   tenant: TenantId,
@@ -88,7 +88,7 @@ export async function runUnhurried(
 
 const isQueued = (dispatch: Dispatch | undefined): boolean => dispatch?.status === 'queued'
 
-/** Resolves when it has a place, needs none any more, or this process is leaving. */
+/** Resolves when the flow has a place, needs none any more, or this process shuts down. */
 async function placed(
   tenant: TenantId,
   { trace_id: id, deadline_at: deadline = '' }: Dispatch,

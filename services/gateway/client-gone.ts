@@ -33,13 +33,16 @@ export function onDisconnectOf(req: Request): OnDisconnect | undefined {
   throw invalidRequest('X-On-Disconnect must be cancel or continue', { param: '/X-On-Disconnect' })
 }
 
-/** The fields of a request to a worker: a run that is to continue needs no reader, as one in the background. */
+/**
+ * The fields of a request to a worker: a run that is to continue without its client is started like one in the
+ * background.
+ */
 export const readerNeeds = (req: Request): { background?: true } =>
   onDisconnectOf(req) === 'continue' ? { background: true } : {}
 
 /** A client that lost its connection comes back within this time, or sends its request again. */
 const BACK_WITHIN_MS = 3_000
-/** How long an end that could not be carried out is tried again. */
+/** For how long cancelling the run is tried again when it fails. */
 const TRY_MS = 30_000
 const TRY_EVERY_MS = 1_000
 
@@ -59,7 +62,7 @@ export function endWithClient(broker: Broker, res: Response, { runId, isOver = (
   const endSoon = () => {
     const retries = { pauses: TRY_EVERY_MS, until: performance.now() + TRY_MS, ref: false }
     const mayPass = (cause: unknown) => !hasKind(cause, 'not_found')
-    void retryUntil(end, { ...retries, mayPass }).catch(() => {}) // The run goes on as one that nobody reads.
+    void retryUntil(end, { ...retries, mayPass }).catch(() => {}) // If all tries fail, the run continues without a reader.
   }
   const onClose = () => {
     if (!res.writableFinished && !isOver()) setTimeout(endSoon, BACK_WITHIN_MS).unref()

@@ -14,9 +14,9 @@ const MAX_CLOSE_MS = 1_000
 
 /**
  * Takes a gateway out of service within `drainMs`. For at most a sixth of it the gateway serves as before, so that its load balancer
- * notices the failing readiness probe (D1.3 DRAIN_SECS). Then running streams may end by themselves. Those that do not end with an error that
- * tells the client to reconnect. Requests without an answer, such as uploads, have the whole time. After that it stores the ends
- * of runs that it has to record: the last streams may have shown some of them.
+ * notices the failing readiness probe (D1.3 DRAIN_SECS). Then running streams have time to end by themselves; the remaining ones end with an
+ * error that tells the client to reconnect. Requests without an answer, such as uploads, have the whole time. At last it records the ends of
+ * runs that it has seen, also those in the last streams.
  */
 export async function drainGateway(drainMs: number, { relay, http, witness }: DrainParts): Promise<void> {
   const graceMs = Math.min(drainMs / 6, MAX_GRACE_MS)

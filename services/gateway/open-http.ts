@@ -28,10 +28,10 @@ import { openIdentify } from './open-identify.ts'
 import { type OpenedUploads, openUploads } from './open-uploads.ts'
 import { EventStreams } from './streams/event-streams.ts'
 
-/** Both forms serve the same paths, under different prefixes (api.md Versioning 1). */
+/** Standalone and cluster serve the same paths, under different prefixes (api.md Versioning 1). */
 const BASE_PATH: Record<Form, string> = { standalone: '/v1', cluster: '/api/v1' }
 
-/** As the host of a listener's URL: all addresses of the machine. */
+/** The host in a listener's URL when it listens on all addresses of the machine. */
 const ANY_ADDRESS = /0\.0\.0\.0|\[::\]/
 
 type HttpSettings = Settings['http']
@@ -53,7 +53,7 @@ type HttpParts = {
   metrics: Metrics
 }
 
-/** `url` ends with the base path. `consoleUrl` is where `/` leads to the console, if it does. */
+/** `url` ends with the base path. `consoleUrl` is set when `/` leads to the console. */
 type OpenedHttp = { url: string; consoleUrl: string | undefined } & Pick<HttpServer, 'drain' | 'close'>
 
 /** Opens the public listener on HOST and PORT. It accepts requests when this resolves. */
@@ -121,7 +121,7 @@ const originsOf = ({ listen, cors }: HttpSettings): Origins => ({
   trustProxy: listen.trustProxy,
 })
 
-/** The headers and methods with which a page starts a run once, follows it, comes back, and renames a session (D17b). */
+/** The headers and methods that a page needs to start a run exactly once, follow it, reconnect, and rename a session (D17b). */
 const RESUME = {
   methods: ['PATCH'],
   allow: ['Last-Event-ID', 'Idempotency-Key', 'X-On-Disconnect', 'X-Priority', 'X-Wait-Secs'],

@@ -8,7 +8,7 @@ import type { EnterUpload } from './bodies/tus.ts'
 import type { ReceiveUpload } from './bodies/upload.ts'
 import { createFetchFile, type FetchFile } from './starting/fetch-file.ts'
 
-/** What receives uploads, which share the places and the disk of this gateway. `enter` is for those that need no disk. */
+/** Receives uploads, which share the places and the disk of this gateway. `enter` takes a place for uploads that need no disk. */
 export type OpenedUploads = {
   receive: ReceiveUpload
   enter: EnterUpload
@@ -16,7 +16,7 @@ export type OpenedUploads = {
   close(): Promise<void>
 }
 
-/** Opens the folder for uploads that are under way, DATA_DIR/spool, and the way out to files that requests name. */
+/** Opens the folder for uploads that are under way, DATA_DIR/spool, and the outgoing HTTP client for files that requests name by URL. */
 export async function openUploads({ dataDir, ...limits }: Settings['http']['uploads']): Promise<OpenedUploads> {
   const spool = await openSpool(join(dataDir, 'spool'), ownProcess)
   const { tenantShare, uploadsPerGateway: maxUploads, uploadSpoolBytes: maxSpoolBytes } = limits
@@ -29,7 +29,7 @@ export async function openUploads({ dataDir, ...limits }: Settings['http']['uplo
   }
   let loading: Promise<{ receive: ReceiveUpload; line: UploadLine }> | undefined
   const load = () => {
-    // It takes 25 ms and 9 MiB, so it is loaded at the first upload.
+    // Loading it takes 25 ms and 9 MiB, so it is loaded at the first upload.
     loading ??= import('./bodies/upload.ts').then(({ createReceiveUpload, createUploadLine }) => {
       const given = { tenantShare, maxUploads, maxSpoolBytes }
       const line = createUploadLine(given)

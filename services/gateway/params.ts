@@ -8,7 +8,10 @@ export type IdForm = { noun: string; pattern: RegExp }
 
 /** The forms of ids in paths (D2.8, D2.11). `openapi.yaml` contains the same patterns. */
 export const SESSION: IdForm = { noun: 'session', pattern: /^[A-Za-z0-9._:-]{1,128}$/ }
-/** What a client may call a session, as `NewSessionId` of `openapi.yaml` has it: URLs leave `.` and `..` out, and runs have their own ids. */
+/**
+ * The names that a client may give a session, as `NewSessionId` of `openapi.yaml` has it: URLs leave `.` and `..` out,
+ * and runs have their own ids.
+ */
 export const NEW_SESSION: ValueForm = {
   pattern: /^(?!\.{1,2}$)(?!run_[0-9a-f]{32}$)[A-Za-z0-9._:-]{1,128}$/,
   wanted: '1 to 128 of the characters A-Z a-z 0-9 . _ : -, other than . and .. and run_ with 32 hex digits',
@@ -18,7 +21,7 @@ export const CUSTOMER: IdForm = { noun: 'customer', pattern: /^[^\p{Cc}\p{Cs}]{1
 export const RUN: IdForm = { noun: 'run', pattern: /^run_[0-9a-f]{32}$/ }
 export const STEER: IdForm = { noun: 'steer', pattern: /^steer_[0-9a-f]{32}$/ }
 export const PERMISSION: IdForm = { noun: 'permission request', pattern: /^perm_[0-9a-f]{32}$/ }
-/** A provider chooses its form; those by which a client answers a call are of this one. */
+/** A provider chooses the form of a call's id; the ids by which a client answers calls have this form. */
 export const TOOL_CALL: IdForm = { noun: 'tool call', pattern: /^[A-Za-z0-9._:-]{1,128}$/ }
 /** A flow's name is its id (D6.1). */
 export const FLOW: IdForm = { noun: 'flow', pattern: /^[a-z0-9][a-z0-9_-]{0,63}$/ }
@@ -77,7 +80,7 @@ export const queryFlag = (req: Request, name: string): boolean => queryValue(req
 
 const FLAG: ValueForm = { pattern: /^(true|false)$/, wanted: 'true or false' }
 
-/** Returns a query parameter whose form the service behind the route checks. */
+/** Returns a query parameter; the service behind the route checks its form. */
 export const queryText = (req: Request, name: string): string | undefined => queryValue(req, name, TEXT)
 
 const TEXT: ValueForm = { pattern: /^[^]{0,1024}$/, wanted: 'a text of at most 1024 characters' }
@@ -99,7 +102,7 @@ export function idempotencyKeyOf(req: Request): string | undefined {
   return keys[0] === undefined ? undefined : checkValue(keys[0], 'Idempotency-Key', IDEMPOTENCY_KEY)
 }
 
-/** The fields of a start that a format without places for them says with headers (D54.1). Throws `invalid_request` for another value. */
+/** The fields of a run's start that a format without such fields takes from headers (D54.1). Throws `invalid_request` for another value. */
 export function turnOf(req: Request): Pick<RunRequest, 'priority' | 'wait_secs'> {
   const { 'x-priority': priority, 'x-wait-secs': waitSecs } = req.headers
   return {

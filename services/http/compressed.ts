@@ -5,7 +5,7 @@ import type { Request, Response } from 'express'
 
 const compress = promisify(gzip)
 
-/** A file or text that is compressed once, for the first client that accepts it so. */
+/** A file or text that is compressed once, for the first client that accepts gzip. */
 export class Compressible {
   readonly #read: () => Promise<Uint8Array>
   #gzipped: Promise<{ bytes: Buffer; etag: string }> | undefined
@@ -14,7 +14,7 @@ export class Compressible {
     this.#read = read
   }
 
-  /** Returns false, and has sent nothing, when the client accepts no gzip. The caller has set the type. */
+  /** Returns false and sends nothing when the client accepts no gzip. The caller has set the type. */
   async send(req: Request, res: Response): Promise<boolean> {
     res.vary('Accept-Encoding')
     if (req.acceptsEncodings('gzip', 'identity') !== 'gzip') return false

@@ -10,7 +10,7 @@ export type ConsoleFile = {
   bodies: Readonly<Record<'identity' | 'gzip' | 'br', Buffer>>
 }
 
-/** The page that starts the console, the one of operators, and the files that both load, by their paths behind `/console/`. */
+/** The page that starts the console, the one of operators, and the files that both load, by their paths below `/console/`. */
 export type ConsoleFiles = { index: ConsoleFile; cluster: ConsoleFile; assets: ReadonlyMap<string, ConsoleFile> }
 
 /** Where scripts/build-console.ts puts the files. */

@@ -12,7 +12,7 @@ export function sendPage(page: ConsoleFile, origins: readonly string[] = []): Re
   }
 }
 
-/** The page runs its own scripts only, has its own styles, and can make none of a text: `trusted-types 'none'` refuses every assignment of HTML. */
+/** The page may use only its own scripts and styles, and cannot make scripts from text: `trusted-types 'none'` refuses every assignment of HTML. */
 function pageHeaders(page: ConsoleFile, origins: readonly string[]): Record<string, string> {
   const policy = [
     "default-src 'none'",

@@ -35,7 +35,7 @@ function frameworkRefusal(cause: unknown): AppError | undefined {
   return invalidRequest('the Range or If-* headers cannot be met; send the request without them', { status })
 }
 
-/** Lets the refusals of this request be texts: a page shows them as they come. */
+/** Answers errors of this request as plain text, which a page shows unchanged. */
 export function refuseInWords(res: Response): void {
   res.locals['refusesInWords'] = true
 }
@@ -60,7 +60,7 @@ function sendError(req: Request, res: Response, error: AppError): void {
 /** The code is set when a token was sent and refused, and absent when none was sent (RFC 6750, section 3). */
 const challengeOf = ({ code }: AppError): string => (code === undefined ? 'Bearer' : `Bearer error="${code}"`)
 
-/** What a refused client may take for the rest of its body: as long as some of it arrives in each window, and the whole time. */
+/** How long the rest of a refused body is read: it must arrive in each window, and the whole within `totalMs`. */
 const REST = { windowMs: 2_000, totalMs: 30_000 }
 
 /**
@@ -71,7 +71,7 @@ const REST = { windowMs: 2_000, totalMs: 30_000 }
 function endAfterBody(req: Request, res: Response, body: Buffer): void {
   const { socket } = req
   let bytesBefore = socket.bytesRead
-  // After a stall of the process, what has arrived is read after the timers and before `setImmediate`.
+  // When the process was blocked, arrived bytes are read after the timers and before `setImmediate`.
   const look = () => {
     if (socket.bytesRead === bytesBefore) req.destroy()
     bytesBefore = socket.bytesRead

@@ -4,7 +4,7 @@ import { AppError } from '../../shared/kernel/errors.ts'
 /** Whether so much of the process's heap is in use that new work could end it. */
 export type IsHeapHigh = () => boolean
 
-/** The part of the heap above which a process takes no new work. The rest is for the work that it has. */
+/** The part of the heap above which a process takes no new work. The rest is for running work. */
 const HIGH = 0.8
 /** The same for the heap with its gaps: V8 ends the process when it cannot add a page, however much room the pages have. */
 const HIGH_WITH_GAPS = 0.9

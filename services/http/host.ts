@@ -20,8 +20,8 @@ export const hostNames = ({ host, allowedHosts }: HostRules): readonly string[] 
   isLoopback(host) || allowedHosts.length > 0 ? [...LOOPBACK_NAMES, ...allowedHosts] : undefined
 
 /**
- * Refuses requests whose `Host` is not in the list: a web page could reach this server under its own name (DNS rebinding,
- * D2.10).
+ * Refuses requests whose `Host` is not in the list: otherwise a web page could reach this server under the page's own
+ * host name (DNS rebinding, D2.10).
  */
 export function checkHost(names: readonly string[] | undefined): RequestHandler {
   const allowed = names && new Set(names.map((name) => name.toLowerCase()))
@@ -49,8 +49,8 @@ const nameOf = (host = ''): string => host.replace(/:\d{1,5}$/, '').toLowerCase(
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**
- * Refuses what a foreign web page sends (D2.10): a page can make a browser send requests to this machine, whose answers it cannot
- * read but whose effects it may want. Clients other than browsers send none of these headers.
+ * Refuses requests that a foreign web page sends (D2.10): a page can make a browser send requests to this machine; it cannot read
+ * the answers, but it may want the effects. Clients other than browsers send none of these headers.
  */
 export function refuseForeignPages(corsOrigins: readonly string[]): RequestHandler {
   const allowed = new Set(corsOrigins)

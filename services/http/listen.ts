@@ -3,7 +3,7 @@ import type { HttpServer } from './server.ts'
 
 type Place = { host: string; port: number; setting: 'PORT' | 'OPS_PORT' }
 
-/** Listens at the address of a setting. The error of an address that cannot be used names the setting and what to do. */
+/** Listens at the address of a setting. The error for an unusable address names the setting and the remedy. */
 export async function listenOn(
   server: Pick<HttpServer, 'listen'>,
   { host, port, setting }: Place,

@@ -1,6 +1,6 @@
 import type { RouteTable } from './routes.ts'
 
-/** Names the path that the client meant, perhaps, as the API description writes it. */
+/** Returns the hint of a 404: the path that the client may have meant, as the API description writes it. */
 export function hintWith(basePath: string, table: RouteTable): (path: string) => string {
   const templates = Object.keys(table).map((path) => path.replaceAll(/:(\w+)/g, '{$1}'))
   const inFull = (template: string) => basePath + template
@@ -8,7 +8,7 @@ export function hintWith(basePath: string, table: RouteTable): (path: string) =>
     const own = path.replace(/^(\/api)?\/v1(?=\/)/, '')
     const nearest = nearestPath(own, templates)
     if (nearest !== undefined) return `did you mean ${inFull(nearest)}?`
-    // A format of others, such as OpenAI's, has a base path of its own.
+    // A foreign format, such as OpenAI's, has its own base path.
     const [, format] = /^\/([^/]+)(?:\/|$)/.exec(own) ?? []
     const paths = templates.filter((template) => format !== undefined && template.startsWith(`/${format}/v1/`))
     return paths.length > 0
@@ -17,12 +17,12 @@ export function hintWith(basePath: string, table: RouteTable): (path: string) =>
   }
 }
 
-/** A longer path is not compared: it would take long, and is no slip of the pen. */
+/** A longer path is not compared: it would take long, and is hardly a typing error. */
 const MAX_CHARS = 100
-/** Slips: characters that are wrong, missing or too many. */
+/** The most typing errors: wrong, missing or extra characters. */
 const MAX_SLIPS = 3
 
-/** The template, such as `/sessions/{id}`, that is most like a path; `undefined` when none is like it. */
+/** The template, such as `/sessions/{id}`, that is most similar to a path; `undefined` when none is similar. */
 function nearestPath(path: string, templates: readonly string[]): string | undefined {
   if (path.length > MAX_CHARS) return undefined
   const segments = path.toLowerCase().split('/').filter(Boolean)
@@ -34,7 +34,7 @@ function nearestPath(path: string, templates: readonly string[]): string | undef
   return best?.template
 }
 
-/** Paths of other lengths are not alike. A parameter is like everything. */
+/** Paths with different numbers of segments are not similar. A parameter matches every segment. */
 function slipsBetween(segments: readonly string[], template: readonly string[]): number {
   if (segments.length !== template.length) return Infinity
   return template.reduce((sum, part, i) => sum + (part.startsWith('{') ? 0 : distance(segments[i] ?? '', part)), 0)

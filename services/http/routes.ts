@@ -5,8 +5,8 @@ import { escapePointer } from '../../shared/kernel/json.ts'
 type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
 
 /**
- * Maps each path to the handlers of its methods. `otherwise` gets the requests of all other methods before they are refused; with
- * `next('route')` it passes one on to the next path that matches. `deleteQuery` lists the query parameters of `delete`.
+ * Maps each path to the handlers of its methods. `otherwise` handles requests with any other method; with `next('route')` it
+ * passes a request to the next matching path. `deleteQuery` lists the query parameters of `delete`.
  */
 export type RouteTable = Record<string, Handlers & { deleteQuery?: readonly string[] }>
 
@@ -30,8 +30,8 @@ export function createRoutes(table: RouteTable, everywhere: readonly string[] = 
 }
 
 /**
- * Refuses query parameters that a handler does not know, before it deletes anything: a misspelled name would be left out, and more deleted
- * than was meant (D2.4).
+ * Refuses unknown query parameters before anything is deleted: a misspelled name would otherwise be ignored, and more deleted than was
+ * meant (D2.4).
  */
 function withKnownQuery(known: readonly string[], handle: RequestHandler): RequestHandler {
   const wanted = known.length === 0 ? 'no query parameters' : `only the query parameters ${known.join(' and ')}`

@@ -10,7 +10,10 @@ import { limitWrites, type WriteLimits } from './write-deadline.ts'
 export type ServerLimits = {
   headersTimeoutMs: number
   writes: WriteLimits
-  /** For a whole request, unless its handler has called `liftBodyDeadline`. The body reader has a shorter deadline and a better answer. */
+  /**
+   * The deadline for a whole request, unless its handler has called `liftBodyDeadline`. The body reader has a shorter
+   * deadline and a better answer.
+   */
   requestTimeoutMs: number
   /** Longer than a load balancer's idle timeout, so that the balancer closes first and never sends into a closing connection. */
   keepAliveMs: number
@@ -120,7 +123,7 @@ class NodeServer implements HttpServer {
   }
 
   #refuseUnanswered(): void {
-    this.#cutBegun() // Those that began in the meantime.
+    this.#cutBegun() // Includes responses that began in the meantime.
     for (const res of this.#running) if (res.socket) refuseOn(res.socket, STOPPING, res.getHeader('X-Request-ID'))
     setTimeout(() => this.#server.closeAllConnections(), CLOSE_GRACE_MS).unref()
   }
@@ -141,7 +144,7 @@ class NodeServer implements HttpServer {
       if (this.#isClosing) setImmediate(() => this.#closeUnused())
     })
     const left = this.#requestsLeft(req.socket)
-    if (left < 0) return // Pipelined behind the last allowed request: never handled, the connection closes.
+    if (left < 0) return // A request that was pipelined after the last allowed one is not handled; the connection closes.
     if (left === 0 || this.#isDraining) res.shouldKeepAlive = false
     if (hasBody(req)) this.#limitBody(req, res)
     limitWrites(res, this.#writes)
@@ -194,7 +197,7 @@ function createRequestCount(max: number): (socket: Duplex) => number {
 
 const optionsOf = (limits: ServerLimits) => ({
   headersTimeout: limits.headersTimeoutMs,
-  requestTimeout: 0, // Node knows one limit for all requests; an upload takes longer than others.
+  requestTimeout: 0, // Node has only one limit for all requests, but an upload takes longer than others.
   keepAliveTimeout: limits.keepAliveMs,
   connectionsCheckingInterval: limits.checkIntervalMs,
   maxHeaderSize: limits.maxHeaderBytes,

@@ -11,9 +11,9 @@ import type { Overview } from './overview.ts'
 import type { Readiness } from './readiness.ts'
 
 export type OpsDeps = {
-  /** Logs each request; comes first, as on the public listener. */
+  /** Logs each request; runs first, as on the public listener. */
   requestLog: RequestHandler
-  /** Refuses foreign host names; the probes are above it. */
+  /** Refuses foreign host names; the probes are mounted before it. */
   hostCheck: RequestHandler
   readiness: Pick<Readiness, 'failing'>
   exposition: Exposition
@@ -32,7 +32,7 @@ export type OpsDeps = {
 
 /**
  * The HTTP app of the ops listener (D1.3 OPS_PORT). The probes answer everyone under any Host or none, because a kubelet asks by the pod's address
- * and HAProxy without a Host; they show nothing worth rebinding a name for. Everything else requires an allowed Host and the token.
+ * and HAProxy without a Host; they reveal nothing that a DNS rebinding attack could use. Everything else requires an allowed Host and the token.
  */
 export function createOpsApp(deps: OpsDeps): Express {
   const { requestLog, hostCheck, readiness, exposition, queues, overview, members, tenants, token, log } = deps
@@ -43,7 +43,7 @@ export function createOpsApp(deps: OpsDeps): Express {
   app.use(createRoutes({ '/livez': { get: live }, '/readyz': { get: ready(readiness) } }))
 
   app.use(hostCheck)
-  app.use(requireToken(token)) // Before the 404 as well: without the token nobody learns which paths exist.
+  app.use(requireToken(token)) // Also before the 404 handler, so that nobody learns without the token which paths exist.
   const pages = { '/members': { get: members }, '/tenants': { get: tenants } }
   app.use(createRoutes({ ...clusterRoutes(overview), '/metrics': { get: metrics(exposition) }, ...pages }))
   app.use('/queues', queues)
@@ -56,7 +56,7 @@ export function createOpsApp(deps: OpsDeps): Express {
 const constantHeaders: RequestHandler = (_req, res, next) => {
   res.setHeader('Cache-Control', 'no-store')
   res.setHeader('X-Content-Type-Options', 'nosniff')
-  res.setHeader('Content-Security-Policy', "default-src 'none'; frame-ancestors 'none'") // Pages have their own.
+  res.setHeader('Content-Security-Policy', "default-src 'none'; frame-ancestors 'none'") // Pages replace it with their own policy.
   next()
 }
 

@@ -32,10 +32,10 @@ export function createDashboard(basePath: string, { queues, onProblem }: Dashboa
   adapter.setBasePath(basePath)
   createBullBoard({
     queues: queues.map((queue) => new BullMQAdapter(queue, { readOnlyMode: true, allowRetries: false })),
-    serverAdapter: adapter as unknown as ServerAdapter, // Its types are those of another copy of the same package.
+    serverAdapter: adapter as unknown as ServerAdapter, // Its types come from another copy of the same package.
     options: { uiConfig: { boardTitle: 'agent-engine', hideRedisDetails: true } },
   })
-  // The board's own handler answers with the text of the error.
+  // The board's default handler would answer with the text of the error.
   adapter.setErrorHandler((cause) => {
     onProblem(cause)
     return { status: 500, body: { error: 'the queue cannot be read at the moment' } }
@@ -58,5 +58,5 @@ const secure: RequestHandler = (_req, res, next) => {
   next()
 }
 
-/** The page asks for a font of Google, which an operator's network may not reach. */
+/** The page loads a font from Google, which an operator's network may not reach. */
 const withoutOutsideLinks = (html: string): string => html.replaceAll(/<link\b[^>]*\bhref="(?:https?:)?\/\/[^>]*>/g, '')

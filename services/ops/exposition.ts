@@ -80,15 +80,15 @@ type Head = { name: string; help: string; type: 'counter' | 'gauge' | 'histogram
 type Sample = { metricName?: string; labels: Record<string, string>; value: number }
 
 /**
- * Wraps a read function as a metric. A registry only uses `get` and the name; prom-client's classes, which count by themselves,
- * are not needed.
+ * Wraps a read function as a metric. A registry only calls `get` and reads the name, so prom-client's classes, which count by
+ * themselves, are not needed.
  */
 function toMetric(head: Head, read: () => Sample[] | Promise<Sample[]>): Metric {
   const get = async () => ({ ...head, aggregator: 'sum', values: await read() })
   return { ...head, get } as unknown as Metric
 }
 
-/** A gauge that cannot be read is missing, and the others are shown. */
+/** A gauge that cannot be read in time is left out, and the others are shown. */
 const inTime = (value: Promise<GaugeValue | undefined>): Promise<GaugeValue | undefined> =>
   withDeadline(value, GAUGE_MS, () => new Error('the gauge is not read in time')).catch(() => undefined)
 

@@ -25,7 +25,7 @@ export function answerMembers(read: () => ReadMembers | undefined): RequestHandl
   }
 }
 
-/** Throws when they cannot be read in time. */
+/** Throws when the members cannot be read in time. */
 export async function listMembers(read: ReadMembers | undefined): Promise<MemberView[]> {
   const { members } = await withDeadline(read?.() ?? Promise.reject(away()), WITHIN_MS, away)
   return members.toSorted((one, other) => compare(one.role, other.role) || one.epoch - other.epoch).map(describe)

@@ -22,23 +22,23 @@ import { MetricsRegistry } from './registry.ts'
 const LIMITS: Partial<ServerLimits> = { maxConnections: 256, backlog: 128 }
 const CLOSE_MS = 1_000
 
-/** The sources of a process's pages; each can be given later. */
+/** The sources of the data on a process's pages; each can be set later. */
 export type OpsPages = Omit<Sources, 'queue'>
 
 export type Ops = {
   url: string
   metrics: Metrics
-  /** While it is high the process takes no new work, and `/readyz` is 503 with `memory`. */
+  /** While the heap is too full the process takes no new work, and `/readyz` is 503 with `memory`. */
   isHeapHigh: IsHeapHigh
   /** Shows the numbers of a queue in `/metrics`, and in the standalone form in `/queues`. Returns the queue. */
   watchQueue<Q extends QueueMonitor>(queue: Q): Q
-  /** Shows what these functions read. */
+  /** Sets the functions that the pages read their data from. */
   show(pages: OpsPages): void
   /** Call it when everything is open. From then on `/readyz` is 200 while all checks hold. */
   ready(checks: Checks): void
   /** Must be the first closer of a process: it makes `/readyz` 503 before anything else closes. */
   drain: Closer
-  /** Must be the last closer of all that serves. */
+  /** Must be the last closer among those of the listeners. */
   close: Closer
 }
 
@@ -54,7 +54,8 @@ export async function openOps(settings: Settings['ops'], { form, log }: { form: 
   const isHeapHigh = createHeapGuard()
   const queues = createQueues({ redis: isStandalone ? undefined : redisOf(settings), log })
   const sources: Sources = {}
-  // ALLOWED_HOSTS lists the hosts of the public listener. In a cluster metrics are scraped at the address of the machine.
+  // ALLOWED_HOSTS lists the hosts of the public listener. In a cluster Prometheus scrapes a process at the address of
+  // its machine, so every host is allowed.
   const hosts = hostNames({ host, allowedHosts: isStandalone ? allowedHosts : [] })
   const parts = { form, hosts, readiness, metrics, queues, sources, token: opsToken, log }
   const server = createServer(

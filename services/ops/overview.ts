@@ -13,7 +13,7 @@ export type Overview = {
   form: Form
   members: readonly MemberView[] | null
   queues: readonly Awaited<ReturnType<typeof countJobs>>[] | null
-  /** Those that have spent most today. `null` also in a process that cannot ask the others: a worker or an executor. */
+  /** The tenants that have spent most today. `null` also in a worker or an executor, which cannot ask the other processes. */
   tenants: { most_spent: readonly TenantView[]; count: number; has_more: boolean; incomplete: boolean } | null
   /** Counted in this process since its start, the most frequent first. */
   failures: readonly { code: string; count: number }[]
@@ -34,7 +34,7 @@ const FAULTS = [
   'run_records_lost',
 ] as const satisfies readonly CounterName[]
 
-/** The sources of the figures. A process that starts may not have all of them yet. */
+/** The sources of the figures. A starting process may not have all of them yet. */
 export type Sources = { members?: ReadMembers; tenants?: ReadTenants; queue?: QueueMonitor }
 
 export type OverviewDeps = {
@@ -46,7 +46,7 @@ export type OverviewDeps = {
 const WITHIN_MS = 3_000
 const MOST_TENANTS = 200
 const SHOWN_TENANTS = 10
-/** The figures of tenants are asked of every process and of the store: once in this time, however many people look. */
+/** The figures of tenants need a request to every process and to the store, so they are read at most once in this time. */
 const TENANTS_MS = 15_000
 
 /** Reads the state of the deployment as this process knows it. Never rejects. */
@@ -82,7 +82,7 @@ async function tenantsOf(read: ReadTenants | undefined): Promise<NonNullable<Ove
   return { most_spent, count: page.tenants.length, has_more: page.next !== null, incomplete: page.isIncomplete }
 }
 
-/** Reads again when the last answer is so old, or has failed. */
+/** Reads again when the last answer is older than `ms`, or has failed. */
 function remembering<T>(ms: number, read: () => Promise<T>): () => Promise<T> {
   let last: { at: number; answer: Promise<T> } | undefined
   return () => {

@@ -2,7 +2,7 @@ import type { RequestHandler } from 'express'
 import type { LabelledValue, Metrics } from '../../shared/kernel/metrics.ts'
 import { JOB_KINDS, type JobCounts, type JobKind, type QueueMonitor } from '../../shared/work/queue/port.ts'
 
-/** Answers with the counts of the queue of this process, and with its failed jobs. The list is empty before the queue is watched. */
+/** Answers with the counts of the queue of this process, and with its failed jobs. The list is empty until `watchQueue` is called. */
 export function answerQueues(watched: () => QueueMonitor | undefined): RequestHandler {
   return async (_req, res) => {
     const queue = watched()

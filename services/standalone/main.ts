@@ -2,7 +2,7 @@ import { holdDataDir } from '../wiring/data-dir.ts'
 import { runProcess } from '../wiring/process.ts'
 
 const RELEASE_MS = 1_000
-/** `scripts/start` sets it. A process that was started in another way prints log lines only. */
+/** `scripts/start` sets it. A process that is started in another way prints log lines only. */
 const isForPeople = process.env['ANNOUNCE_CONSOLE'] === 'true'
 
 /** The standalone form: a gateway, a worker and an executor in one process. `scripts/start` adds Node's flags and the compile cache. */
@@ -11,7 +11,7 @@ await runProcess('standalone', async (settings, log) => {
   const { openStandalone } = await import('./standalone.ts')
   const { url, consoleUrl, opsUrl, closers } = await openStandalone(settings, log)
   dataDir.announce(url)
-  if (consoleUrl !== undefined && isForPeople) process.stderr.write(`Console: ${consoleUrl}\n`) // stdout is the log.
+  if (consoleUrl !== undefined && isForPeople) process.stderr.write(`Console: ${consoleUrl}\n`) // To stderr, because stdout contains the log.
   const { model } = settings.worker.models
   const release = { name: 'data folder', deadlineMs: RELEASE_MS, close: async () => dataDir.release() }
   return {

@@ -36,7 +36,7 @@ type LocalExecutor = {
   localQueue: LocalQueue
   executors: KnownExecutors
   liveRuns(): number
-  /** Begins to take jobs, first those that an earlier process has left. */
+  /** Begins to take jobs, first those that an earlier process left unfinished. */
   start(): Promise<void>
   drain(graceMs: number): Promise<void>
   close(): Promise<void>
@@ -47,7 +47,7 @@ export async function openLocalExecutor(
   settings: Settings['executor'],
   { store, tenantConfig, events, recorder, toolBox, schemas, queue, isHeapHigh, metrics, log }: Parts,
 ): Promise<LocalExecutor> {
-  const epoch = Date.now() // Each start is another executor: what an earlier one was executing is lost.
+  const epoch = Date.now() // Each start counts as a new executor: jobs that an earlier one was executing are lost.
   const onProblem = (message: string, cause: unknown) => log.warn(message, { cause })
   const schedules = new MemorySchedules({ queue, onProblem })
   const flows = createFlows({ store, events, toolBox, schemas, configs: tenantConfig?.configs })

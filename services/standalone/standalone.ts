@@ -29,7 +29,7 @@ import { openLocalExecutor } from './open-local-executor.ts'
 const STREAMS_MS = 3_000
 const CLOSE_MS = 5_000
 
-/** Names this process among the owners of sessions and runs: what an earlier one owned has another name. */
+/** This process's name among the owners of sessions and runs; an earlier process had a different name. */
 const START = String(Date.now())
 
 /** No other process can take this worker's sessions or claim them. */
@@ -82,7 +82,7 @@ export async function openStandalone(settings: Settings, log: Log): Promise<Stan
   }
 }
 
-/** Opens the worker, which goes on with the runs that an earlier process has left. */
+/** Opens the worker, which continues the runs that an earlier process left unfinished. */
 async function openRecovered(...[settings, log, parts]: Parameters<typeof openWorker>): Promise<OpenedWorker> {
   const opened = await openWorker(settings, log, parts)
   await recoverRuns(parts.stored?.store.busySessions, { inbox: opened.worker.inbox, owner: parts.owner(), log })

@@ -46,18 +46,21 @@ export type CommonParts<S extends MaybeStore> = Pick<Ops, 'metrics' | 'isHeapHig
 /** The parts that one role adds. */
 export type RoleParts = {
   relay: { readonly epoch: number; readiness(): MemberReadiness; stop(): Promise<void> }
-  /** Where it serves the API. */
+  /** The URL at which the process serves the API. */
   url?: string
-  /** Its own work, which ends before it leaves the cluster. */
+  /** Closers of the role's work, which must end before the process leaves the cluster. */
   work: Closer[]
-  /** The parts that its work needs, closed after it. */
+  /** Closers of the parts that the work needs, closed after it. */
   rest: Closer[]
   closeTools(): Promise<void>
-  /** The process is ready from then on; by default at once. */
+  /** Resolves when the process is ready; by default it is ready at once. */
   whenReady?: Promise<void>
 }
 
-/** Opens a process of the cluster around the parts of its role. It is a member when `build` resolves, and closes in the opposite order. */
+/**
+ * Opens a process of the cluster around the parts of its role. The process is a member once `build` has resolved. It
+ * closes the parts in the opposite order.
+ */
 export async function openClusterProcess<S extends MaybeStore>(
   { role, settings, log, openStore }: Opening<S>,
   build: (common: CommonParts<S>) => Promise<RoleParts>,
@@ -109,7 +112,7 @@ function openLink(settings: Settings['redis'], log: Log): Promise<RedisLink> {
   return waitForRedis(() => openRedisLink(url, { ...options, warn: (message) => log.warn(message) }), { log })
 }
 
-/** Without Redis, or while it has no memory for writes, no process can renew its lease, so that alone is reported. */
+/** Without Redis, or while it has no memory for writes, no process can renew its lease, so only that is reported. */
 const clusterChecks = (
   readiness: () => Pick<MemberReadiness, 'isBusAway' | 'isMember'>,
   { isFull }: Pick<RedisLink, 'isFull'>,

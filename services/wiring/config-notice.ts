@@ -17,7 +17,7 @@ import type { ConfigNotice } from '../../shared/tenancy/tenant-config/live-confi
 
 const CHANNEL = 'config'
 
-/** The notice of the cluster: one Redis channel that every process listens on. A lost message is found by the poll. */
+/** The notice of the cluster: one Redis channel that every process listens on. When a message is lost, the next poll finds the change. */
 export const createRedisConfigNotice = (
   link: Pick<RedisLink, 'publish' | 'subscribe' | 'unsubscribe'>,
 ): ConfigNotice => ({
@@ -43,10 +43,10 @@ type SharedParts = {
   limiter: RateLimiter
 }
 
-/** The limiter's own limit: each tenant has its own. */
+/** The limiter itself has no limit: each tenant has its own. */
 const perMinute = Number.POSITIVE_INFINITY
 
-/** The parts of the tenants' configuration that the processes of a cluster share over Redis, with the log that tells of them. */
+/** The parts of the tenants' configuration that the processes of a cluster share over Redis, and the log in which they report problems. */
 export const createClusterParts = (
   link: Pick<RedisLink, 'publish' | 'subscribe' | 'unsubscribe' | 'run' | 'prefix'>,
   log: Log,

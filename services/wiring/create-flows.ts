@@ -12,7 +12,7 @@ import { FlowLibrary } from '../../shared/work/flows/library.ts'
 import type { DispatchStore } from '../../shared/work/flows/port.ts'
 import type { OpenedStore } from './open-store.ts'
 
-/** The flows and their history, as every process sees them. */
+/** The flows and their history, which every process has. */
 export type FlowParts = {
   library: FlowLibrary
   memory: FlowMemory
@@ -36,7 +36,7 @@ type Parts = {
 export function createFlows({ store, events, toolBox, schemas, configs }: Parts): FlowParts {
   const tools = () => flowTools(toolBox)
   const compileNow = createFlowCompiler({ checkers: schemas, tools })
-  // The tools that a flow names may be those of an MCP server that starts with this process.
+  // A flow may name tools of an MCP server that is still starting together with this process.
   const compile: CompileFlow = async (...args) => {
     await toolBox.ready
     return compileNow(...args)
@@ -58,6 +58,6 @@ export function createFlows({ store, events, toolBox, schemas, configs }: Parts)
 /** Dream needs a session or a customer. */
 const NOT_FOR_FLOWS: ReadonlySet<string> = new Set(['Dream'])
 
-/** The names of the tools that flows may use: nobody can answer those that always ask. */
+/** The names of the tools that flows may use. Tools that always ask for permission are left out: nobody could answer. */
 const flowTools = ({ tools }: ToolBox): string[] =>
   tools.filter(({ name, alwaysAsks }) => !alwaysAsks && !NOT_FOR_FLOWS.has(name)).map(({ name }) => name)

@@ -5,21 +5,21 @@ import { ConfigError } from '../../shared/platform/config/config.ts'
 import { lockFile } from '../../shared/platform/store/sqlite/file-lock.ts'
 import { ownProcess } from './process.ts'
 
-/** The lock, and beside it the description of its holder, which is true only while the lock is held. */
+/** The lock file. The file beside it describes the holder, and is valid only while the lock is held. */
 const LOCK_FILE = 'in-use.lock'
 const HOLDER_FILE = 'in-use.json'
 
 type Holder = { program: string; pid: number; host: string; since: string; url?: string }
 
 export type HeldDataDir = {
-  /** Adds the address to what a second start prints. */
+  /** Adds the address to the message that a second start prints. */
   announce(url: string): void
   release(): void
 }
 
 /**
- * Makes DATA_DIR, which only its owner may enter, and keeps every other start away from it until this process ends: a second one would take
- * the first one's running plans for those of a dead process. Throws `ConfigError` with the holder.
+ * Makes DATA_DIR, which only its owner may enter, and keeps every other start away from it until this process ends: a second process would
+ * take the running plans of the first for those of a dead process. Throws `ConfigError` with the holder.
  */
 export function holdDataDir(dataDir: string, program: string): HeldDataDir {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })

@@ -99,7 +99,7 @@ export const estimatesOf = (
   ...{ configs: tenantConfig?.configs, budgets: tenantConfig?.limits.budgets },
 })
 
-/** Thresholds of budgets become events of the tenant, for its readers and its webhooks (D53.1). */
+/** Turns a reached budget threshold into an event of the tenant, for its event streams and its webhooks (D53.1). */
 function announcing({ events, outbox }: Parts['thresholds']): BudgetsDeps['thresholds'] {
   const eventOf = ({ payer: { customer }, period, name, budget, percent }: Threshold) => ({
     type: 'budget.threshold' as const,
@@ -119,7 +119,7 @@ function announcing({ events, outbox }: Parts['thresholds']): BudgetsDeps['thres
   }
 }
 
-/** The most models without a price that are remembered as logged. Runs may name any model. */
+/** How many models without a price are remembered as logged. Limited, because runs may name any model. */
 const MAX_UNPRICED = 1_000
 
 /** Logs a model without a price once for each tenant: its runs carry the warning each time (D4.10). */

@@ -92,7 +92,7 @@ export async function openClusterStore(settings: Limits & Database, log: Log): P
   return store && createStores(settings, store, { headMs: HEAD_MS })
 }
 
-/** A run that begins so soon after the one before it does not read its flow. */
+/** A run that begins this soon after the last run of the same flow does not read the flow again. */
 const HEAD_MS = 200
 
 const createStores = (
@@ -129,7 +129,7 @@ const createStores = (
   },
 })
 
-/** Read for each new file: every process that keeps some knows it, whether it has the runtime configuration or not. */
+/** Reads the retention for each new file from the store, so that processes without the runtime configuration know it, too. */
 function retentionOf(store: Store): (tenant: TenantId) => Promise<number> {
   const configs = createTenantConfigStore(store)
   return async (tenant) => toConfig(await configs.read(tenant)).files.retention_days
@@ -137,7 +137,7 @@ function retentionOf(store: Store): (tenant: TenantId) => Promise<number> {
 
 type Opened = { store: Store; objects: Objects }
 
-/** The bytes of files are in the bucket of WORKSPACE_STORE, below `files/`, or else where the documents are. */
+/** The bytes of files are in the bucket of WORKSPACE_STORE, below `files/`; without it (`undefined`) they are in the database. */
 async function openBucket(settings: WorkspaceSettings): Promise<Objects | undefined> {
   const { workspaceStore: place } = settings
   return place && openWorkspaceStore({ ...settings, workspaceStore: { ...place, prefix: `${place.prefix}files/` } })

@@ -47,13 +47,13 @@ export type OpenedTenantConfig = {
   webhooks: WebhookSettings
   outbox: WebhookOutbox
   limits: OpenedLimits
-  /** `transportOf` may stand in front of its connections. */
+  /** `transportOf` may wrap the instance's connections. */
   openInstance(
     instance: StoredInstance,
     credentials: Credentials,
     transportOf?: (live: Transport) => Transport,
   ): Promise<ModelProvider>
-  /** The batch endpoints of an instance; `undefined` for a type without any, and where its key cannot be read: its live calls say so. */
+  /** The batch endpoints of an instance; `undefined` for a type without any, and when its key cannot be read; its live calls then report that. */
   openVendor(tenant: TenantId, instance: string): Promise<VendorBatches | undefined>
   egress: Pick<Egress, 'request'>
   close(): Promise<void>
@@ -118,7 +118,7 @@ export async function openTenantConfig(
   }
 }
 
-/** The ceilings of tenants' limits would be without effect. */
+/** Throws if TENANT_LIMITS is set: without runtime configuration it would have no effect. */
 function disabled({ tenantLimits }: Settings['tenants']['limits']): undefined {
   if (tenantLimits === undefined) return
   throw new ConfigError([
@@ -128,7 +128,7 @@ function disabled({ tenantLimits }: Settings['tenants']['limits']): undefined {
 
 type OpenInstance = OpenedTenantConfig['openInstance']
 
-/** Opens an instance as it is, and as one whose models think; the tenant's budget counts and limits the calls of both. */
+/** For probes, opens an instance as it is and once more with reasoning on; the tenant's budget counts and limits the calls of both. */
 function probesOf(
   open: OpenInstance,
   { assertBudget, meter }: OpenedLimits,

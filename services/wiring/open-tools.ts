@@ -30,8 +30,8 @@ import { findExposedSecrets } from './secrets/exposed-secrets.ts'
 type ToolSettings = Settings['tools']
 
 /**
- * One for all that is opened in this process: their threads are expensive to start and to keep. They end when they are idle, and do not keep
- * the process alive.
+ * One for the whole process, because its threads are expensive to start and to keep. The threads end when they are idle, and do not keep the
+ * process alive.
  */
 const schemas = createSchemaCheckers()
 
@@ -42,7 +42,10 @@ export type OpenedTools = {
   close(): Promise<void>
 }
 
-/** Opens the tools of D5.1, including those of the MCP servers; `Deliver` where files are kept. Throws when a policy names a tool that does not exist. */
+/**
+ * Opens the tools of D5.1, including those of the MCP servers; and `Deliver` if files are kept. Throws when a policy
+ * names a tool that does not exist.
+ */
 export async function openTools(
   settings: ToolSettings,
   log: Log,
@@ -83,10 +86,10 @@ export async function openTools(
   }
 }
 
-/** The first runs of a process wait at most this long for MCP servers that are starting: the process serves meanwhile. */
+/** The first runs of a process wait at most this long for MCP servers that are still starting; the process serves requests meanwhile. */
 const LISTED_WITHIN_MS = 5_000
 
-/** Whether no program of a tool could read a secret. Logs what it could read. */
+/** Whether no secret is readable for the programs that tools start. Logs the readable ones. */
 async function checkSecrets(settings: ToolSettings, log: Log): Promise<boolean> {
   const exposed = await findExposedSecrets(settings)
   if (exposed.length > 0)
@@ -114,7 +117,7 @@ function openEgress(allowPrivate: boolean) {
   return { open, close: async () => (await egress)?.close() }
 }
 
-/** The operator chose the servers, so they may be private. A call may be silent for its longest time. */
+/** The operator chose the servers, so they may be private. A call may be silent until its own timeout. */
 const MCP_EGRESS = { allowPrivate: true, idleTimeoutMs: 600_000, maxBodyBytes: MAX_ANSWER_BYTES.http }
 
 type McpNeeds = { log: Log; mayStartPrograms: () => Promise<boolean>; files: DeliveredFiles | undefined }

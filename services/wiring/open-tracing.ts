@@ -4,11 +4,11 @@ import { recordSpansWith } from '../../shared/kernel/trace.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** The spans of the last seconds are exported in this time. */
+/** The time to export the last seconds' spans. */
 const CLOSE_MS = 5_000
 
 /**
- * Exports traces where the usual variables of OpenTelemetry say so. Returns a function that closes the export, or nothing where they are not set.
+ * Exports traces if OpenTelemetry's usual variables are set. Returns a function that closes the export, or nothing if they are not set.
  * The packages are loaded only then: they cost 25 MB.
  */
 export async function openTracing(env: Env, role: string, log: Log): Promise<Closer[]> {

@@ -11,18 +11,18 @@ export type WorkspaceSettings = Settings['worker']['workspaces']
 export type OpenedWorkspaces = { workspaces: Workspaces; close(): Promise<void> }
 
 type Opening = {
-  /** Which folders of dead processes this one removes from the store. */
+  /** Which folders of dead processes this process removes from the store. */
   sweeps: Sweeps
-  /** Called when this process leaves the folder of a session, plan or run: it is over, or goes on elsewhere. */
+  /** Called when this process stops using the folder of a session, plan or run, because that has ended or continues elsewhere. */
   onLeft?: LeaveListener | undefined
   log: Log
 }
 
 const MAX_FILES = 10_000
-/** Files on their way to the store, or back, at a time. */
+/** How many files are copied to or from the store at a time. */
 const TRANSFERS = 16
 
-/** Opens the folders of a process: in a folder that it shares with the others, or kept in a store (D35). */
+/** Opens the folders of a process: in a folder that the processes share, or kept in a store (D35). */
 export async function openWorkspaces(
   settings: WorkspaceSettings,
   { sweeps, onLeft, log }: Opening,
@@ -66,7 +66,7 @@ export async function openWorkspaceStore(settings: WorkspaceSettings): Promise<O
 /** The operator chose the store, so it may be private. */
 const EGRESS = { allowPrivate: true, idleTimeoutMs: 10_000, maxBodyBytes: Number.MAX_SAFE_INTEGER }
 
-/** Throws `ConfigError` for a store that cannot be used. One that does not answer yet is only logged: it may be on its way. */
+/** Throws `ConfigError` for a store that cannot be used. If the store does not answer, that is only logged: it may still be starting. */
 async function checkStore(objects: Objects, log: Log): Promise<void> {
   try {
     const { keepsConditions } = await import('../../shared/platform/objects/check.ts')
@@ -84,7 +84,7 @@ async function checkStore(objects: Objects, log: Log): Promise<void> {
 
 const SWEEP_EVERY_MS = 600_000
 
-/** Sweeps the folders at once and from time to time. Returns the function that ends it. */
+/** Sweeps the folders at once and from time to time. Returns a function that stops that. */
 function startSweep(workspaces: Workspaces, log: Log): () => void {
   let hasEnded = false
   const sweep = () => {

@@ -6,7 +6,7 @@ import { queueNothing, queuePlanWith } from '../../shared/work/plans/submit.ts'
 import type { JobQueue } from '../../shared/work/queue/port.ts'
 import type { OpenedStore } from './open-store.ts'
 
-/** Opens what queues the approved plans of runs (`auto_queue_plan`). */
+/** Creates the function that queues the approved plans of runs (`auto_queue_plan`). */
 export function createPlanQueue(
   { hasPlanQueue }: Pick<Settings['plans'], 'hasPlanQueue'>,
   store: Pick<OpenedStore, 'plans' | 'idempotency'> | undefined,

@@ -18,7 +18,7 @@ export const VERSION = packageFile.version
 
 const STARTED_AT = new Date().toISOString()
 
-/** This process, and how it finds out about others on its machine. */
+/** This process, and a check for others on its machine. */
 export const ownProcess = {
   pid: process.pid,
   /** Its facts for operators. A gateway has no capacity. */
@@ -65,16 +65,16 @@ export async function runProcess(form: Form, open: (settings: Settings, log: Log
     const tracing = await openTracing(process.env, roleOf(process.argv[1]), log)
     const { closers, ready } = await open(groupSettings(config), log)
     closeOnSignals([...closers, ...tracing], config.drainMs, log)
-    // Whatever the level: a supervisor waits for this line, and reads the addresses in it.
+    // Logged at every LOG_LEVEL: a supervisor waits for this line, and reads the addresses in it.
     createLog({ level: 'info', secrets: config.secrets }).info('listening', ready)
-    flushCompileCache() // Node writes it at exit, which a killed process never reaches.
+    flushCompileCache() // Node itself writes the cache only at exit, which a killed process never reaches.
   } catch (cause) {
     log.error('the start failed', { cause: cause instanceof Error ? cause.message : cause })
     process.exit(cause instanceof ConfigError ? EXIT_CONFIG : EXIT_FAILURE)
   }
 }
 
-/** A log whose reader has left, or for which the disk is full, ends no process: its lines are lost. */
+/** When the log's reader has left, or the disk is full, the lines are lost but the process continues. */
 const loseLines = () => {}
 
 /** Whether tools of this process may start programs, which run as its user. */

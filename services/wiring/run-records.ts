@@ -24,15 +24,15 @@ type Recorded = {
 type RecorderParts = Recorded & { metrics: Metrics; log: Log }
 
 /**
- * A longer pause makes larger writes, which cost less for each record. But until its record is written, an ended run is listed before those that are, and
- * in the standalone form nobody else can tell how it ended.
+ * A longer pause makes larger writes, which cost less for each record. But until its record is written, an ended run is listed before the recorded
+ * ones, and in the standalone form its outcome is known only to this process.
  */
 const TIMES = {
   standalone: { batchMs: 50, stepWaitMs: 50, openAfterMs: 250 },
   cluster: { batchMs: 100, stepWaitMs: 250, openAfterMs: 250 },
 }
 
-/** Opens what records the runs of a process of the cluster, which `epoch` names. */
+/** Opens the recorder of the runs of a process in the cluster; `epoch` identifies the process. */
 export const openRunRecorder = ({ store, tenantConfig, ...parts }: RecorderParts, epoch: () => number): RunRecorder =>
   new RunRecorder({
     store: store.runRecords,
@@ -42,7 +42,7 @@ export const openRunRecorder = ({ store, tenantConfig, ...parts }: RecorderParts
     ...parts,
   })
 
-/** The same for the only process of the standalone form. It records the runs that the one before it has lost. */
+/** The same for the only process of the standalone form. It also records the runs that its predecessor lost. */
 export async function openLocalRunRecorder({ store, tenantConfig, ...parts }: RecorderParts): Promise<RunRecorder> {
   await recordLost({ store, tenantConfig }, async () => true)
   const owner = String(Date.now())
@@ -57,7 +57,7 @@ export async function openLocalRunRecorder({ store, tenantConfig, ...parts }: Re
 
 type BrokerParts = { broker: Broker; tenantConfig: Recorded['tenantConfig']; witness?: RunWitness | undefined }
 
-/** The broker of a gateway, with the runs that are recorded and the sessions that are stored. */
+/** The broker of a gateway, which also finds recorded runs and stored sessions. */
 export function openRecordedBroker(
   store: Pick<OpenedStore, 'runRecords' | 'sessions'> | undefined,
   { broker, tenantConfig, witness }: BrokerParts,
@@ -69,14 +69,14 @@ export function openRecordedBroker(
 
 type WitnessParts = Recorded & { metrics: Metrics; log: Log }
 
-/** Opens what records the ends that this gateway has delivered and whose worker has died. */
+/** Opens the recorder of runs whose end this gateway has delivered but whose worker has died. */
 export function openRunWitness({ store, tenantConfig, ...parts }: WitnessParts): RunWitness {
   return new RunWitness({
     ends: new EndQueue({ store: store.runRecords, auditOf: auditOf(tenantConfig), ...TIMES.cluster, ...parts }),
   })
 }
 
-/** Records the runs that processes have left behind which are gone. */
+/** Records the ends of runs whose process is gone. */
 export const recordLost = ({ store, tenantConfig }: Recorded, isGone: LostRunsDeps['isGone']): Promise<number> =>
   recordLostRuns({
     store: store.runRecords,
@@ -100,7 +100,7 @@ const NO_RECORDS: Pick<RunRecordStore, 'get' | 'page' | 'frames'> = {
   frames: async () => undefined,
 }
 
-/** Find the queued runs of flows and plans in the store. */
+/** The sources that find queued runs of flows and plans in the store. */
 export const createRunSources = (
   { dispatches, plans }: Pick<OpenedStore, 'dispatches' | 'plans'>,
   queue: JobQueue,

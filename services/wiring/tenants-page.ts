@@ -8,7 +8,7 @@ type Parts = Pick<TenantsDeps, 'loads'> & {
   tenantConfig: Pick<OpenedTenantConfig, 'limits'> | undefined
 }
 
-/** The page of the tenants, for a process that can ask all others what they hold. */
+/** Reads the page of tenants, for a process that can ask all others for their figures. */
 export const tenantsPage = ({ loads, store, tenantConfig }: Parts): OpsPages => ({
   tenants: (range) => listTenants({ loads, usage: store?.usage, limits: tenantConfig?.limits.settings }, range),
 })

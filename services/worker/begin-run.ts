@@ -29,7 +29,10 @@ export type StartChecks = ChoicesDeps &
     admission: Admission
   }
 
-/** Starts that come together take this long in one turn of the event loop. The others wait in their order, while the streams of those that run are served. */
+/**
+ * How long runs are started in one turn of the event loop. Further starts wait in their order, so that the streams of
+ * running runs are served meanwhile.
+ */
 const STARTS_MS = 4
 
 type Starting = {
@@ -39,8 +42,8 @@ type Starting = {
 }
 
 /**
- * Returns the function that opens a run as soon as its choices are checked, its tenant's models are loaded and its limits allow it. Its place is
- * held until its end.
+ * Returns the function that opens a run as soon as its choices are checked, its tenant's models are loaded and its limits allow it. The run
+ * keeps its place in the limits until it ends.
  */
 export function createBegin(options: StartChecks, loadingRuns: LoadingRuns<StartWait | undefined>) {
   const { models, admission } = options
@@ -192,7 +195,7 @@ export type Probes = (tenant: TenantId, model: string) => Promise<{ vision: bool
 
 export type FileDeps = { models: Pick<ModelSource, 'modelsFor'>; probes?: Probes | undefined }
 
-/** Throws `invalid_request` for a file that the model does not take, as far as is known before it is called (D47). The tenant's models are loaded. */
+/** Throws `invalid_request` for a file that the model is known not to accept (D47). The tenant's models must be loaded. */
 export async function checkFiles(
   tenant: TenantId,
   { files = [], model: chosen }: Pick<RunRequest, 'files' | 'model'>,

@@ -4,11 +4,11 @@ import type { Sessions } from './sessions/sessions.ts'
 
 type State = 'serving' | 'draining' | 'overdue'
 
-/** How runs that are stored are left to another process. */
+/** Leaves stored runs to another process. */
 export type Leaving = {
-  /** Whether another process could go on with the runs of the session. */
+  /** Whether another process could continue the runs of the session. */
   isStored(session: Session): boolean
-  /** Has no effect for them any more. */
+  /** Stops the session's runs here without any further effect on them. */
   leave(session: Session): Promise<void>
 }
 
@@ -26,7 +26,7 @@ export class Draining {
   readonly #sessions: Pick<Sessions, 'all' | 'oneShots' | 'ofRun'>
   readonly #leaving: Leaving
   #state: State = 'serving'
-  /** Whether other workers take the sessions over. */
+  /** Whether other workers take over the sessions. */
   #handsOver = false
 
   constructor(runs: Pick<Runs, 'endAll'>, sessions: Pick<Sessions, 'all' | 'oneShots' | 'ofRun'>, leaving: Leaving) {
@@ -39,7 +39,10 @@ export class Draining {
     return this.#state !== 'serving'
   }
 
-  /** Runs that are here after `graceMs` are left where they are stored, or end with `worker_draining`, unless they wait to be handed over. */
+  /**
+   * After `graceMs`, the remaining stored runs are left to another process, and the others end with `worker_draining`,
+   * unless they wait to be handed over.
+   */
   async begin(graceMs: number): Promise<void> {
     if (this.#state === 'serving') this.#state = 'draining'
     const timer = setTimeout(() => {
@@ -58,7 +61,7 @@ export class Draining {
     for (const session of this.#all()) void session.rest()
   }
 
-  /** No other process takes the sessions over: runs that are stored are left to the next one, each as soon as it can go on there (D37.4). */
+  /** For when no other process takes over the sessions: leaves each stored run to the next process, as soon as it can continue there (D37.4). */
   leaveAtRest(): void {
     const leave = async (session: Session) => {
       await session.rest()
@@ -67,7 +70,7 @@ export class Draining {
     for (const session of this.#stored()) void leave(session)
   }
 
-  /** Lets a session begin its messages. When the time is over they end instead, or are left. */
+  /** Lets a session start its queued messages. When the drain time is over they end, or are left to the next process, instead. */
   keep(session: Session): void {
     session.resume()
     if (this.#state !== 'overdue') return

@@ -12,12 +12,12 @@ import { announceRuns } from '../../shared/work/runs/run-events.ts'
 import { BackgroundWrites } from './background-writes.ts'
 import type { DecisionAudit } from './decision-audit.ts'
 
-/** Passes what happens to runs on to the readers of the tenants' events, and to their webhooks. No call fails or waits. */
+/** Reports what happens to runs: to the tenants' event streams and their webhooks. No call fails or waits. */
 export interface EventReporter {
   runStarted(run: Run): void
   runWaiting(run: Run): void
   runEnded(run: Run, last: RunEvent): void
-  /** For a permission request, and for a call that the client makes. */
+  /** Reports a permission request, or a call that the client is to execute. */
   permissionRequested(request: PendingPermission): void
   permissionResolved(request: PendingPermission, decision: Decision): void
   /** Resolves when everything that was reported is stored. */

@@ -33,7 +33,7 @@ export type InboxOptions = StartChecks & {
   prepareOneShot: PrepareOneShot
   firstCallOf: FirstCallOf
   budgets?: Parameters<typeof estimate>[2]['budgets']
-  /** Stores one-shot runs. Left out: they end with this worker. */
+  /** Stores one-shot runs. Without it they end with this worker. */
   oneShots?: Pick<OneShots, 'post'> | undefined
   draining: Pick<Draining, 'hasBegun' | 'isLeaving'>
   isHeapHigh: IsHeapHigh
@@ -101,7 +101,7 @@ function createFolderCommands({ sessions, runs, workspaces }: InboxOptions): Pic
   }
 }
 
-/** Checks what a start checks, and tells what it would call first. */
+/** Makes the same checks as a start, and returns the first model call that the run would make. */
 function createEstimateRun({ draining, ...options }: InboxOptions): Inbox['estimateRun'] {
   return async (tenant, request) => {
     refuseIf(draining.hasBegun)
@@ -115,7 +115,7 @@ function createEstimateRun({ draining, ...options }: InboxOptions): Inbox['estim
 }
 
 function tell(run: Run, steer: Steer, { sessions, draining }: Pick<InboxOptions, 'sessions' | 'draining'>): void {
-  refuseIf(draining.hasBegun && sessions.ofRun(run)?.holds(run) === true) // It moves with its session.
+  refuseIf(draining.hasBegun && sessions.ofRun(run)?.holds(run) === true) // The run is about to move with its session.
   if (run.signal.aborted) throw runHasEnded()
   run.steering.add(steer)
 }
@@ -165,13 +165,13 @@ function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sen
   }
 }
 
-/** What is known of a run that is accepted now. */
+/** The facts of a run that is accepted now. */
 function accepted(request: RunRequest): Pick<RunIdentity, 'startedAt' | 'about'> {
   const startedAt = new Date()
   return { startedAt, about: aboutStart(request, startedAt) }
 }
 
-/** When it resolves, no reply to the run's permission requests is accepted any more (D37.2). */
+/** Ends the run. Once it resolves, replies to the run's permission requests are refused (D37.2). */
 function end(runs: Runs, run: Run, client: Parameters<Runs['end']>[1]): Promise<void> {
   runs.end(run, client)
   return run.asksDecided()

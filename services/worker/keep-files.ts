@@ -12,7 +12,7 @@ export type KeepFilesDeps = { kept: Pick<KeptFiles, 'save'>; log: Log }
 
 type Folder = Pick<Run, 'id' | 'tenant' | 'workspace'>
 
-/** How long the store may take nothing while a run waits at its end for its session's files, and a session before another worker takes it over. */
+/** How long the store may accept no file while the end of a run, or the move of a session to another worker, waits for it. */
 const SAVE_WAIT_MS = 5_000
 
 /** Passes on the events of a session's run, and stores its files before the last one. After a turn it stores them, too, but the run does not wait (D35). */
@@ -48,8 +48,8 @@ async function* endOf(folder: Folder, last: AgentEvent, { kept, log }: KeepFiles
 }
 
 /**
- * Stores what a tool call may have changed, before its result counts: another worker that goes on with the session has it then. Returns the
- * files that the store lacks anyway.
+ * Stores the files that a tool call may have changed, before its result counts, so that another worker that continues the session has them.
+ * Returns the files that could not be stored.
  */
 export async function storeEffects(
   folder: Folder,
@@ -59,13 +59,13 @@ export async function storeEffects(
     await inTime(folder, kept)
     return []
   } catch (cause) {
-    if (hasKind(cause, 'conflict')) return [] // Another worker has the session, which the end of the run says.
+    if (hasKind(cause, 'conflict')) return [] // Another worker has the session; the end of the run reports that.
     log.warn('the files that a tool has changed are not stored', { run_id: folder.id, cause })
     return kept.unstored(folder.tenant, folder.workspace)
   }
 }
 
-/** Stores what a session's run could not store, before the session is another worker's. Resolves in any case. */
+/** Stores files that a session's run could not store, before another worker takes the session. Never rejects. */
 export async function keepBeforeMove(folder: Omit<Folder, 'id'>, { kept, log }: KeepFilesDeps): Promise<void> {
   await inTime(folder, kept).catch((cause: unknown) => {
     log.error('a session moves without its newest files', { folder: folder.workspace, cause })

@@ -24,12 +24,12 @@ export type WorkerParts = Pick<
   WorkerDeps,
   'permissions' | 'fence' | 'isHeapHigh' | 'metrics' | 'claims' | 'planQueue'
 > & {
-  /** This process's name among the owners of sessions that have runs. */
+  /** The name of this process as the owner of sessions with runs. */
   owner(): string
   /** `undefined`: runtime configuration is disabled, and every tenant's runs use the server's models. */
   tenantConfig: OpenedTenantConfig | undefined
   events: EventSink
-  /** `undefined`: no customers' lines and no decisions are kept, no usage is counted, and no run is recorded. */
+  /** `undefined`: the worker keeps no customers' lines and no decisions, counts no usage, and records no run. */
   stored: { store: WorkerStore; recorder: Stored['recorder'] } | undefined
 }
 
@@ -42,7 +42,7 @@ export type OpenedWorker = {
   worker: Worker
   toolBox: ToolBox
   schemas: SchemaCheckers
-  /** Resolves when what is known of ended runs is stored. Call it when all have ended. */
+  /** Resolves when the facts of ended runs are stored. Call it when all runs have ended. */
   settled(): Promise<void>
   /** Closes the tools and the workspaces. Call it when all runs have ended. */
   close(): Promise<void>

@@ -33,7 +33,7 @@ export type Ownership = Pick<
 > &
   Pick<DurabilityDeps, 'leaveRuns' | 'goOn'> & {
     isStored(session: Session): boolean
-    /** Leaves its runs to the next process. */
+    /** Leaves the session's runs to the next process. */
     leaveStored(session: Session): Promise<void>
   }
 
@@ -58,7 +58,7 @@ export function createOwnership(deps: OwnershipDeps): Ownership {
     find: ({ tenant, id }) => sessions.find(tenant, id),
     adopt({ waiting = [], ...state }) {
       const session = sessions.adopt(state)
-      workspaces.openKept(session.tenant, session.workspace) // It is where the previous worker left it.
+      workspaces.openKept(session.tenant, session.workspace) // The folder is where the previous worker left it.
       void session.hold()
       adoptQueue(session, waiting, deps)
       if (session.log?.isDue) saver?.note(session)
@@ -96,11 +96,11 @@ function createLeaving({ leaveRuns, release }: Pick<Ownership, 'leaveRuns' | 're
     drainRuns,
     leave,
     async leaveStored(session) {
-      await drainRuns(session) // The store may be away: then the log shows the runs as it would if this process had failed.
+      await drainRuns(session) // If the store does not answer, the session's log looks as if this process had failed.
       leave(session)
     },
   }
 }
 
-/** Whether the run is in its session's log, from which another worker goes on with it. */
+/** Whether the run is in its session's log, from which another worker can continue it. */
 const isStored = (run: Run, sessions: Sessions): boolean => sessions.ofRun(run)?.runs !== undefined

@@ -40,7 +40,7 @@ export function createPermissionRequester(
     try {
       await store.open(request)
     } catch (cause) {
-      // The request may be stored anyway. Nothing waits for its decision, so no reply may succeed.
+      // The request may have been stored all the same. Nothing waits for its decision, so no reply may succeed.
       void decideUntilStored(store, request, { state: 'withdrawn' })
       throw cause
     }
@@ -108,7 +108,7 @@ type Wait = { store: PermissionStore; timeoutMs: number; run: Run }
 /** The end of a run waits this long for a store that does not answer. */
 const WITHDRAWN_WITHIN_MS = 500
 
-/** The request of a run that another worker goes on with stays open. */
+/** Waits for the decision. The request stays open if another worker continues the run. */
 async function awaitDecision(request: PendingPermission, { store, timeoutMs, run }: Wait): Promise<Decision> {
   const { signal, superseded } = run
   const leftMs = Date.parse(request.details.expires_at) - Date.now()
@@ -145,7 +145,7 @@ const RETRY_MS = 500
 const decideUntilStored = (store: PermissionStore, request: PendingPermission, decision: PermissionDecision) =>
   retryUntil(() => store.decide(request, decision), { pauses: RETRY_MS, ref: false })
 
-/** A later message of the session has come that does not wait for an answer (D39.1). */
+/** The decision when a new message of the session arrives that does not wait for an answer (D39.1). */
 const NEW_MESSAGE: PermissionDecision = { state: 'denied', reason: 'a new message came' }
 
 function decisionOf(

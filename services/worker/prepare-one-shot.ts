@@ -28,7 +28,7 @@ export type PlanQueue = (tenant: TenantId) => QueuePlan
 
 type OneShotOptions = { prepareRun: PrepareRun; prepareCustomerRun: PrepareCustomerRun; planQueue: PlanQueue }
 
-/** The stored state that a one-shot run starts from. `events`: those of the run that another worker had sent before it died. */
+/** The stored state that a one-shot run starts from. `events`: the run's events that another worker had sent before it died. */
 export type OneShotStart = Pick<RunStart, 'conversation' | 'remembered' | 'progress'> & {
   events?: readonly NumberedEvent[] | undefined
 }
@@ -53,7 +53,7 @@ export function createPrepareOneShot({ prepareRun, prepareCustomerRun, planQueue
   }
 }
 
-/** What `POST /agent/run` would call first. */
+/** Returns the first model call that `POST /agent/run` would make. */
 export type FirstCallOf = (tenant: TenantId, request: RunRequest) => Promise<FirstCall>
 
 export const createFirstCallOf =
@@ -81,7 +81,7 @@ type CustomerOfRun = {
   customerId: string
   services: ToolServices
   start: Pick<RunStart, 'conversation' | 'remembered' | 'progress'>
-  /** The events of the run that another worker had sent before it died. */
+  /** The run's events that another worker had sent before it died. */
   events?: readonly NumberedEvent[] | undefined
 }
 

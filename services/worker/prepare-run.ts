@@ -29,7 +29,7 @@ export type EngineOptions = {
   tools: Pick<Tools, 'toolBox' | 'canAct' | 'mayAct' | 'maxOutputChars'>
   openAskFor(run: Run): OpenAsk
   workspaceOf(run: Run): string
-  /** Where the processes share no folder: how the files of a run come here, and are stored. */
+  /** Fetches and stores the files of a run, if the processes share no folder. */
   files?: RunFiles | undefined
   /** Reads the files of messages. Left out: this server keeps none. */
   readFile?: ((tenant: TenantId, file: AttachedFile) => Promise<Buffer | undefined>) | undefined
@@ -41,11 +41,11 @@ export type EngineOptions = {
 }
 
 export type RunFiles = {
-  /** Whether another process may go on with a run outside a session, so that its files are stored, too. */
+  /** Whether another process may continue a run outside a session; its files are then stored, too. */
   keepsOneShots: boolean
   bring(run: Run): Promise<void>
   keep(run: Run, events: AsyncIterable<Batched<AgentEvent>>): AsyncIterable<Batched<AgentEvent>>
-  /** Stores what a tool call may have changed. Left out: nobody else goes on with the session. */
+  /** Stores the files that a tool call may have changed. Left out if no other worker can continue the session. */
   store?: ((run: Run) => Promise<readonly UnstoredFile[]>) | undefined
 }
 
@@ -54,12 +54,12 @@ export type RunStart = {
   conversation: Conversation
   background: string | undefined
   services: ToolServices
-  /** The tools that the session's client need not be asked for any more. Left out: none, and the run alone remembers. */
+  /** The tools that the client has allowed for the rest of the session. Left out: none, and only the run remembers new ones. */
   remembered?: RememberedTools
   warnings: readonly WarningEvent[]
   /** The tools of its client that the session keeps (D45). */
   clientTools?: readonly ClientTool[] | undefined
-  /** Stores how far the run is. Left out: it ends with this process. */
+  /** Stores the run's progress. Left out: the run ends with this process. */
   progress?: RunProgress | undefined
 }
 
@@ -68,7 +68,7 @@ export type PreparedRun = {
   prompt: string
   /** Starts the engine. A session passes its history as it is at that moment, with the answers to all earlier messages. */
   execute(run: Run, start: RunStart): AsyncIterable<Batched<AgentEvent>>
-  /** The model that it would call first, and the tokens of that call. Nothing is called. */
+  /** Returns the model that the run would call first, and the tokens of that call, without calling it. */
   firstCall(start: Pick<RunStart, 'conversation' | 'background'>): Promise<FirstCall>
 }
 
@@ -153,7 +153,7 @@ const callerOf = (run: Run, request: RunRequest): Caller => ({
     }),
 })
 
-/** The times until which the calls of a run may wait for batches. Their answers are kept until a day after its deadline. */
+/** The times until which the model calls of a run with a deadline may wait for batches. Their answers are kept until a day after its deadline. */
 function unhurriedUntil(deadlineMs: number, { tenant, id: runId }: Run, { deadline_hours: hours = 0 }: RunRequest) {
   const before = (share: number) => deadlineMs - share * HOUR_MS * hours
   return {

@@ -7,7 +7,7 @@ type Parts = { inbox: Pick<Inbox, 'getSession'>; owner: string; log: Log }
 
 const PAGE = 100
 
-/** Opens the sessions that had runs when an earlier process ended: the runs go on here (D32.8). Call it before requests come. */
+/** Opens the sessions that had runs when an earlier process ended: the runs continue here (D32.8). Call it before requests come. */
 export async function recoverRuns(busy: BusySessions | undefined, { inbox, owner, log }: Parts): Promise<void> {
   if (!busy) return
   for (let other = await busy.nextOwner(undefined); other !== undefined; other = await busy.nextOwner(other)) {

@@ -71,7 +71,7 @@ export type Stored = {
   recorder: Pick<RunRecorder, 'begin'>
   /** The files of messages. */
   files: Pick<Files, 'read'>
-  /** What probes have found of models. */
+  /** The results of the models' probes. */
   probes: Probes
 }
 
@@ -105,7 +105,7 @@ export type WorkerDeps = {
 
 /** Owns sessions and runs, and hosts the engine. */
 export type Worker = ClusterWorker<Session> & {
-  /** For a worker without others: leaves runs that are stored to the next process. Call it when it drains. */
+  /** For a worker without others: leaves stored runs to the next process. Call it when it drains. */
   leaveAtRest(): void
   /** Resolves when the sessions are stored, or soon after when the store is away. */
   sessionsSettled(): Promise<void>
@@ -154,7 +154,7 @@ export function createWorker(deps: WorkerDeps): Worker {
 
 const MAX_JOURNAL_BYTES = 64 * 1024 * 1024
 
-/** A forgotten run takes its permission requests and, outside a session, its folder along. */
+/** When a run is forgotten its permission requests and, outside a session, its folder are deleted, too. */
 function createRuns({ permissions, workspaces, limits, log, metrics, reporter, stored }: WorkerDeps): Runs {
   const runLimits = {
     maxLive: limits.runsPerWorker,
@@ -177,19 +177,19 @@ function createRuns({ permissions, workspaces, limits, log, metrics, reporter, s
   })
 }
 
-/** A removed session takes its permission requests and its folder along, unless another process owns it by now. */
+/** When a session is removed its permission requests and its folder are deleted, too, unless another process owns it by now. */
 function createSessions(deps: WorkerDeps, durable: Durability | undefined): Sessions {
   const { permissions, workspaces, claims, limits, log } = deps
   const onRemoved = async (session: Session) => {
     const { tenant, id, workspace } = session
-    // Before the id is free: a new session of the same id may have requests of its own.
+    // Deleted before the id is free: a new session with the same id may have its own requests.
     await permissions.forget(tenant, id).catch((cause: unknown) => logFailure(cause, log))
     const isOwner = (await claims?.release(session)) ?? true
-    // A refused creation that was stored anyway may be open at another worker by now.
+    // A session whose creation was refused but stored may be open at another worker by now.
     const isGone = isOwner && session.log?.end !== 'refused'
     if (isGone) workspaces.remove(tenant, workspace).catch((cause: unknown) => logFailure(cause, log))
     else workspaces.release(tenant, workspace)
-    if (isGone) durable?.remove(session).catch((cause: unknown) => logFailure(cause, log)) // It expires by itself.
+    if (isGone) durable?.remove(session).catch((cause: unknown) => logFailure(cause, log)) // If this fails, the stored session expires by itself.
     return isOwner
   }
   const { kept } = workspaces

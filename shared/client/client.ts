@@ -45,7 +45,7 @@ export {
   type UsageView,
 } from './view/run-view.ts'
 
-/** A client of the agent engine's API. Names in `data`, bodies and answers are those of the wire; everything else is camelCase. */
+/** A client of the agent engine's API. Names in `data`, bodies and answers are those of the wire format; everything else is camelCase. */
 export class AgentEngine {
   declare readonly runs: Runs
   declare readonly sessions: Sessions
@@ -73,7 +73,7 @@ export class AgentEngine {
     this.raw = createRaw(transport)
   }
 
-  /** A run, which starts when it is read: as events, as text, or with `result()`. With `schema` its output is a value that fits it. */
+  /** A run, which starts when it is read: as events, as text, or with `result()`. With `schema` its output is a value that fits the schema. */
   run<T = unknown>(body: Typed<Schema<'RunRequest'>, T>, options?: RunOptions): RunStream<T>
   run(body: Schema<'RunRequest'>, options?: RunOptions): RunStream
   run(body: Schema<'RunRequest'>, options?: RunOptions): RunStream {

@@ -22,9 +22,9 @@ export class ApiError extends AgentEngineError {
   declare readonly problems: readonly { param: string; message: string }[]
   /** Names the request in the server's log. */
   declare readonly requestId: string | undefined
-  /** When the server wants to be asked again. */
+  /** After how many milliseconds the server accepts the request again. */
   declare readonly retryAfterMs: number | undefined
-  /** The request was sent before without an answer, and that may have done what it asks for. */
+  /** Set when an earlier attempt got no answer, so that the server may already have carried out the request. */
   declare mayBeDone: boolean
 
   constructor({ status, statusText, headers }: Response, body: string) {
@@ -47,7 +47,7 @@ export class ApiError extends AgentEngineError {
 export const isRefusal = (cause: unknown, ...statuses: number[]): cause is ApiError =>
   cause instanceof ApiError && statuses.includes(cause.status)
 
-/** The JSON object that a text is, as every answer of the server. `undefined` for one of anything else, such as a proxy. */
+/** Parses a text as a JSON object, which every answer of the server is. `undefined` for another answer, such as a proxy's. */
 export function objectIn(text: string): object | undefined {
   try {
     if (/^\s*{/.test(text)) return JSON.parse(text) as object
@@ -62,12 +62,12 @@ export class ConnectionFailed extends AgentEngineError {
   override name = 'ConnectionFailed'
 }
 
-/** Throws for a connection that broke. */
+/** Throws the error for a broken connection. */
 export function connectionFailed(cause: unknown): never {
   throw new ConnectionFailed('the connection failed', { cause })
 }
 
-/** Throws for an answer of something that is no agent-engine, such as a proxy or another server. It would answer in the same way again. */
+/** Throws the error for an answer that does not come from an agent-engine, but from a proxy or another server. A repetition would not help. */
 export function wrongAnswer(came: unknown): never {
   const shown = JSON.stringify(came ?? null).slice(0, 200)
   throw new ConnectionFailed(`the answer is ${shown}: check the url`, { retryAfterMs: Number.POSITIVE_INFINITY })

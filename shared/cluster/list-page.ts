@@ -24,8 +24,8 @@ export function pageOf<T>(
 type Merging<T, P> = { limit: number; itemsOf(page: P): readonly T[]; positionOf(each: T): ListPosition }
 
 /**
- * Merges the pages of several workers, all read with the same cursor and limit, into one page, which is incomplete when one of them is. What is being
- * handed over may be in two of them.
+ * Merges the pages of several workers, all read with the same cursor and limit, into one page, which is incomplete when one of them is. An item that
+ * is being handed over may be in two of them.
  */
 export function mergePages<T, P extends { next_cursor: string | null; incomplete?: true }>(
   pages: readonly P[],

@@ -14,7 +14,7 @@ import type { ClusterPorts } from './relay/member.ts'
 
 const MAX_KEYS = 100_000
 
-/** A cluster whose gateways, workers and executors are all in this process: what they share. */
+/** The shared state of a cluster whose gateways, workers and executors are all in this process. */
 export class MemoryCluster {
   readonly #network: MemoryNetwork
   readonly #registry = new MemberRegistry()
@@ -24,7 +24,7 @@ export class MemoryCluster {
   readonly #permissions = createMemoryPermissionStore()
 
   /**
-   * By default each step on the way between the processes takes one turn of the event loop. There are at most `maxKeys` sessions, and as
+   * By default each step of a message between the processes takes one turn of the event loop. There are at most `maxKeys` sessions, and as
    * many runs that have moved.
    */
   constructor({ wire, maxKeys = MAX_KEYS }: { wire?: Wire; maxKeys?: number } = {}) {
@@ -50,14 +50,14 @@ export class MemoryCluster {
     return this.#registry.entries.has(epoch)
   }
 
-  /** As a Redis that has restarted empty, but for the permission requests. */
+  /** Behaves like a Redis that has restarted empty, except that permission requests stay. */
   loseKeys(): void {
     this.#registry.loseKeys()
     this.#claims.clear()
     this.#movedRuns.clear()
   }
 
-  /** Returns the function that makes a replica with the present state the primary: what was changed meanwhile is lost, but for the permission requests. */
+  /** Returns a function that makes a replica with the present state the primary: changes since then are lost, except those of permission requests. */
   replicate(): () => void {
     const restores = [this.#registry.replicate(), copyOf(this.#claims), copyOf(this.#movedRuns)]
     return () => {

@@ -71,7 +71,7 @@ function localStarts(inbox: Inbox): Pick<Broker, 'startRun' | 'sendMessage' | 'e
     await onNamed?.(runId)
     await begin(runId)
     const accepted = async () => inbox.acceptRun(tenant, runId)
-    accepted().catch(() => {}) // A client that leaves a run in the background follows it first, and waits for that.
+    accepted().catch(() => {}) // Not awaited: a client that leaves a background run first follows it, and waits for that call.
     return { runId, frames: new CursorStream(inbox.followRun(tenant, runId, 0)) }
   }
   return {

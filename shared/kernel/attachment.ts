@@ -1,14 +1,14 @@
-/** A file that the model gets beside a text. `base64` holds its bytes; `mediaType` is such as `image/png`. */
+/** A file that the model gets beside a text. `base64` holds its bytes; `mediaType` is for example `image/png`. */
 export type Attachment = { name: string; mediaType: string; base64: string }
 
-/** A file that is attached to a message, without its bytes (D47). Its place in the workspace is given when it comes into a history. */
+/** A file that is attached to a message, without its bytes (D47). Its path in the workspace is set when it is added to a history. */
 export type AttachedFile = {
   file_id: string
   name: string
   media_type: string
   bytes: number
   path?: string
-  /** Models are only told its name: it is old, and has made room. */
+  /** Set when models only get its name, because it is old and newer content needs the room. */
   is_named?: true
 }
 
@@ -21,14 +21,14 @@ const KINDS: [kind: FileKind, types: RegExp][] = [
   ['text', /^text\/|^application\/(?:json|jsonl|xml|yaml)$|^image\/svg\+xml$/],
 ]
 
-/** What a model needs to be able to take for a file; `undefined` for what no model takes. */
+/** The kind of file that a model must support; `undefined` if no model accepts the type. */
 export const fileKindOf = (mediaType: string): FileKind | undefined =>
   KINDS.find(([, types]) => types.test(mediaType))?.[0]
 
-/** The largest image that all providers take, and the largest file of a tool. */
+/** The largest image that all providers accept, and the largest file of a tool. */
 export const MAX_ATTACHMENT_BYTES = 5 * 1024 * 1024
 
-/** How the files begin that models take. */
+/** The first bytes of the file types that models accept. */
 const SIGNATURES: [mediaType: string, bytes: RegExp][] = [
   ['image/png', /^\x89PNG\r\n/],
   ['image/jpeg', /^\xff\xd8\xff/],
@@ -43,7 +43,7 @@ export function attachmentType(bytes: Uint8Array): string | undefined {
   return SIGNATURES.find(([, pattern]) => pattern.test(start))?.[0]
 }
 
-/** Names an attachment in the text of a tool's output, which models read that do not take the file. */
+/** Names an attachment in the text of a tool's output, for models that do not accept the file. */
 export function attachmentLine({ name, mediaType, base64 }: Attachment): string {
   return `[${name}: ${mediaType}, ${kib((base64.length * 3) / 4)}, attached]`
 }

@@ -28,7 +28,7 @@ export const startOfPage = <const T extends readonly ValueType[]>(
   types: T,
 ): Values<T> | undefined => (cursor === undefined ? undefined : decodeCursor(cursor, types))
 
-/** Makes a page of what was found: `limit` items, or one more when another page follows. */
+/** Makes a page from the found items: `limit` items, or one more when another page follows. */
 export function toPage<T>(
   found: readonly T[],
   limit: number,

@@ -63,12 +63,12 @@ export type ErrorFields = {
   cause?: unknown
 }
 
-/** A message quotes at most 200 characters of what it refuses (`quoted`); this is the limit of one that quotes many things. */
+/** A message quotes at most 200 characters of what it refuses (`quoted`); this is the limit of a message that quotes many things. */
 const MAX_MESSAGE_CHARS = 1_000
 const MAX_PARAM_CHARS = 200
 /** The most problems that an error has. */
 export const MAX_PROBLEMS = 20
-/** The 200 characters that a problem quotes, and our own words. */
+/** The most characters of a problem's text: 200 quoted ones, and our own. */
 const MAX_PROBLEM_CHARS = 450
 
 /**

@@ -44,7 +44,7 @@ export type WarningCode =
 
 export type JsonObject = { [key: string]: unknown }
 
-/** What a run has used: in `done`, and in the `error` or `plan_queued` of a run that had begun. `turn_count` counts complete turns only (D4.10). */
+/** The usage of a run: in `done`, and in the `error` or `plan_queued` of a run that had begun. `turn_count` counts complete turns only (D4.10). */
 export type RunTotals = {
   total_input_tokens: number
   total_output_tokens: number
@@ -62,11 +62,11 @@ export type ErrorEvent = Partial<RunTotals> & {
   detail: string
   suggestion: string
   retryable: boolean
-  /** Only for the `worker_lost` of a message whose session is stored: another worker goes on with it (D32). */
+  /** Only for the `worker_lost` of a message whose session is stored: another worker continues the session (D32). */
   session_kept?: true
   /** Only for `invalid_output`: why the last try is invalid. */
   problems?: readonly OutputProblem[]
-  /** Only for `no_room`, when there may be room, and for `budget_exhausted`, when the budget begins anew. */
+  /** Only for `no_room`, when there may be room, and for `budget_exhausted`, when the next budget period begins. */
   retry_after_secs?: number
 }
 
@@ -100,26 +100,26 @@ export type DoneEvent = RunTotals & { type: 'done'; stop_reason: 'end_turn' | 's
 /** `id` is the request's, `tool_use_id` that of the call which waits. Without a reply it is denied at `expires_at`. */
 type OfPermission = { id: string; tool_use_id: string; tool_name: string }
 
-/** The effect of a tool call, for whoever is asked for permission. Hidden characters are shown as escapes. */
+/** The effect of a tool call, for the person who is asked for permission. Hidden characters are shown as escapes. */
 export type PermissionPreview =
   | { kind: 'diff'; path: string; diff: string }
   | { kind: 'command'; command: string }
   | { kind: 'request'; method: 'GET'; url: string }
-  /** The call wants an answer: the fields of a form, or that a person opens an address (D40.4). */
+  /** The call asks for an answer: the fields of a form, or that a person opens an address (D40.4). */
   | { kind: 'form'; schema: JsonObject }
   | { kind: 'link'; url: string }
 
 /** `cancelled`: the request was withdrawn before a reply came. */
 export type PermissionResolution = 'reply' | 'timeout' | 'cancelled'
 
-/** The client makes the call, and answers by then (D45). A run that ends with its calls has no deadline for them. */
+/** The client executes the call, and must answer by `expires_at` (D45). Missing for a run that ends with its calls. */
 export type ClientExecution = { executor: 'client'; expires_at?: string }
-/** For a call that the client makes: how its answer came, and the caller who sent it. */
+/** For a call that the client executes: how it was answered, and the caller who sent the answer. */
 type ClientAnswered = { how: PermissionResolution; by?: string }
 
 type Asked = { input: JsonObject; message: string; preview?: PermissionPreview }
 
-/** `reason` may be empty. `by` is the caller who replied, `input` what the call ran with when the reply has changed it. */
+/** `reason` may be empty. `by` is the caller who replied, `input` the call's input if the reply has changed it. */
 type PermissionOutcome = {
   allow: boolean
   how: PermissionResolution
@@ -142,7 +142,7 @@ export type SubAgentStartEvent = Parentage & {
   start_time_ms: number
 }
 
-/** Wraps an event of a sub-agent's run: `event_type` is its type, its fields are beside. */
+/** Wraps an event of a sub-agent's run: `event_type` is its type, its fields are added beside it. */
 export type SubAgentEvent = Parentage & { type: 'subagent_event'; subagent_id: string; event_type: string } & JsonObject
 
 export type SubAgentEndEvent = Parentage & {
@@ -157,13 +157,13 @@ export type SubAgentEndEvent = Parentage & {
 /** Ends a run whose approved plan was queued; `note` says why it was not. */
 export type PlanQueuedEvent = Partial<RunTotals> & { type: 'plan_queued' } & ({ plan_id: string } | { note: string })
 
-/** What a person has told a run that is at work. `by` is the caller. */
+/** A text that a person has sent to a running run. `by` is the caller. */
 export type Steer = { id: string; text: string; by?: string }
 
 /** A file that a run has delivered (D50). */
 export type Artifact = { file_id: string; name: string; media_type: string; bytes: number; title?: string }
 
-/** So many files of a run are named by its record and its answer; the list of files has all. */
+/** How many files of a run its record and its answer name; the list of files has all. */
 export const MAX_ARTIFACTS = 200
 
 /** An event of a run (api.md "Events"): `type` becomes the frame's event name, the other fields its data. */
@@ -187,7 +187,7 @@ export type AgentEvent =
   /** Comes before the `tool_result`. A run that ends while a request is pending sends none for it. */
   | (OfPermission & { type: 'permission_resolved' } & PermissionOutcome)
   | { type: 'turn_start'; turn_number: number; model: string }
-  /** Behind the `turn_start` of the turn whose model reads it (D49). */
+  /** Comes after the `turn_start` of the turn whose model call reads it (D49). */
   | ({ type: 'steered' } & Steer)
   | TurnEndEvent
   | DoneEvent
@@ -246,7 +246,7 @@ export type FlowEvent = Timed &
         cost_usd: number
         cache_read_tokens?: number
         cache_write_tokens?: number
-        /** Why the agent's try before this one is invalid; not in its first try. */
+        /** Why the agent's previous try was invalid; missing in its first try. */
         problems?: readonly OutputProblem[]
       }
     | (WarningEvent & { agent: string })
@@ -335,7 +335,7 @@ const TOTALS = [
   'cache_write_tokens',
 ] as const satisfies (keyof RunTotals)[]
 
-/** The failure of a message whose session goes on at another worker (D32). */
+/** The failure of a message whose session continues at another worker (D32). */
 export const sessionKept = (error: string): ErrorEvent => ({
   ...errorEvent('worker_lost', error),
   suggestion: 'Send the message again to the same session.',

@@ -27,13 +27,13 @@ export function newId<P extends IdPrefix>(prefix: P): `${P}_${string}` {
 }
 
 /**
- * Creates the id of a run of the standalone form: 12 digits of the time in milliseconds, and 20 random ones. So a store adds the runs that follow
- * one another to the end of an index, instead of changing a page of it for each.
+ * Creates the id of a run of the standalone form: 12 digits of the time in milliseconds, and 20 random ones. So new runs are added at the end of
+ * a store's index, instead of changing a random page for each.
  */
 export const newRunId = (nowMs = Date.now()): string =>
   `run_${nowMs.toString(16).padStart(12, '0')}${newId('run').slice(-20)}`
 
-/** Creates a random token of 16 hex digits, which tells one thing from another of the same name. */
+/** Creates a random token of 16 hex digits, which distinguishes things with the same name. */
 export function newToken(): string {
   const uuid = randomUUID()
   return uuid.slice(19, 23) + uuid.slice(24)

@@ -39,13 +39,13 @@ const LINE_ENDS = /[\u0085\u2028\u2029]/
 const escapedLineEnd = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
 
 /**
- * The value as JSON for the `data:` of an event stream. Some clients end a line at each line end that Unicode knows, and JSON leaves three of
- * them as they are: they are escaped.
+ * The value as JSON for the `data:` of an event stream. Some clients end a line at every line separator of Unicode, and JSON does not escape
+ * three of them, so they are escaped here.
  */
 export function frameJson(value: object | string): string {
   return withoutLineEnds(JSON.stringify(value))
 }
 
-/** JSON that is rendered already, as `frameJson` renders it. */
+/** Escapes the line separators in JSON text, as `frameJson` does. */
 export const withoutLineEnds = (json: string): string =>
   LINE_ENDS.test(json) ? json.replaceAll(new RegExp(LINE_ENDS, 'g'), escapedLineEnd) : json

@@ -2,8 +2,8 @@ export type Plain = (message: string, fields: object, budget: number) => PlainEn
 export type PlainEntry = { msg: string; rest: Record<string, unknown>; isCut: boolean }
 
 /**
- * Creates the function that copies a message and its fields into plain JSON data: at most about `budget` characters, names and
- * punctuation included, without cycles, and with every occurrence of a secret replaced by `[redacted]`.
+ * Creates the function that copies a message and its fields into plain JSON data: at most about `budget` characters, including
+ * names and punctuation, without cycles, and with every occurrence of a secret replaced by `[redacted]`.
  */
 export function createRedactedCopy(secrets: readonly string[]): Plain {
   const redaction = createRedaction(secrets)

@@ -15,13 +15,16 @@ export type Log = Readonly<Record<LogLevel, (msg: string, fields?: LogFields) =>
 export type LogOptions = {
   level: LogLevel
   /**
-   * Values that are replaced by `[redacted]` wherever they occur. Shorter ones than 4 characters are left: they would hide
-   * ordinary text.
+   * Values that are replaced by `[redacted]` wherever they occur. Values shorter than 4 characters are ignored: replacing
+   * them would hide ordinary text.
    */
   secrets?: readonly string[]
   /** Receives each line with its line feed. Default: standard output. */
   write?: (line: string) => void
-  /** Has a function called when the process ends. With it, lines that are no problem are written together with those of the same turn of the event loop. */
+  /**
+   * Registers a function to be called when the process ends. If set, lines below level `warn` are written together with
+   * others of the same event-loop turn.
+   */
   atExit?: (flush: () => void) => void
 }
 
@@ -49,7 +52,7 @@ const MESSAGE = Symbol.for('message')
 let waiting = ''
 
 /**
- * Winston's transport to standard output, without its logger: the streams in front of a transport cost more than a line itself, and the
+ * Winston's transport to standard output, without its logger: its streams cost more than writing a line, and the
  * whole package takes 35 ms and 9 MiB of each start. A run has two lines, each of which would be a system call of 15 us.
  */
 function createConsole(atExit: LogOptions['atExit']): (line: string, isProblem: boolean) => void {

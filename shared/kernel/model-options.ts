@@ -1,5 +1,5 @@
 import { isJsonObject } from './json.ts'
-/** How a model is called (D1.3 MODEL_OPTIONS; `options` of a tenant's instance), on every wire format alike. */
+/** How a model is called (D1.3 MODEL_OPTIONS; `options` of a tenant's instance); the same for every wire format. */
 export type ModelOptions = {
   /** The most tokens of one answer. */
   max_output_tokens?: number
@@ -9,7 +9,7 @@ export type ModelOptions = {
   context_window?: number
   /** Sent with each request besides the provider's own. */
   headers?: Record<string, string>
-  /** For the first byte of an answer, and between two (D5.8). */
+  /** The limit for the first byte of an answer, and between two bytes (D5.8). */
   timeout_secs?: number
   parallel_tool_calls?: boolean
   /** OpenAI's flex tier, for calls that can wait (D54.9). */

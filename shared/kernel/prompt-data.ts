@@ -8,8 +8,8 @@ export const dataLine = (value: unknown): string =>
 const hexOf = (char: string): string => char.charCodeAt(0).toString(16).padStart(4, '0')
 
 /**
- * Puts data of a prompt between tags, `attributes` into the first one. What looks like one of these tags in them, in any spelling, gets its `<` written as
- * `&lt;`, so that the data can neither end its block nor open another one; an `&lt;` that stands there already becomes `&amp;lt;`.
+ * Puts data of a prompt between tags, `attributes` into the first one. If the data contains something like one of these tags, in any spelling, its
+ * `<` is written as `&lt;`, so that the data can neither end its block nor open another one; an existing `&lt;` becomes `&amp;lt;`.
  */
 export function inTags(tag: string, text: string, attributes: Readonly<Record<string, string>> = {}): string {
   const named = Object.entries(attributes).map(([name, value]) => ` ${name}=${JSON.stringify(value)}`)

@@ -1,9 +1,9 @@
-/** The wire format that is spoken with a provider. It selects the adapter (`services/wiring/models/create-provider.ts`). */
+/** The wire format that is used with a provider. It selects the adapter (`services/wiring/models/create-provider.ts`). */
 export type Dialect = 'openai-chat' | 'openai-responses' | 'anthropic' | 'google' | 'demo'
 
 export type ProviderDescriptor = Readonly<{
   dialect: Dialect
-  /** The dialect at every host other than the provider's own: a gateway in front of it. Default: `dialect`. */
+  /** The dialect for hosts other than the provider's own, such as a gateway in front of it. Default: `dialect`. */
   gateway?: { dialect: Dialect; ownHosts: RegExp }
   /** The provider's own address. Without one MODEL_BASE_URL is required. */
   baseUrl?: string
@@ -11,13 +11,13 @@ export type ProviderDescriptor = Readonly<{
   ownFormatPath?: RegExp
   /** Variables in which the provider's users usually keep its key, the most common one first. */
   keyVariables: readonly string[]
-  /** The provider's own address answers no request without a key. */
+  /** Whether the provider's own address requires a key. */
   isKeyRequired: boolean
   /** The provider's id in `@pydantic/genai-prices`. Without one, the model's name alone selects the price. */
   priceId?: string
-  /** Takes calls in batches, for half of their price. */
+  /** Whether it accepts calls in batches, for half of the price. */
   hasBatches?: boolean
-  /** Runs on the operator's machine or in this process: costs nothing, and no catalogue knows its context window. */
+  /** Whether it runs on the operator's machine or in this process: it then costs nothing, and its context window is in no catalogue. */
   isLocal: boolean
   /** Used when MODEL is not set. */
   defaultModel?: string
@@ -26,7 +26,7 @@ export type ProviderDescriptor = Readonly<{
 /** Every value of MODEL_PROVIDER (D1.3). A provider that speaks an existing dialect is one row here. */
 const TYPES = {
   openai: {
-    // The responses API is used at OpenAI only: OpenAI's reasoning models call tools while they reason in that API alone.
+    // The responses API is used at OpenAI only: only in that API can OpenAI's reasoning models call tools while they reason.
     dialect: 'openai-responses',
     gateway: { dialect: 'openai-chat', ownHosts: /(?:^|\.)openai\.com$/ },
     baseUrl: 'https://api.openai.com/v1',
@@ -54,7 +54,7 @@ const TYPES = {
     hasBatches: true,
     isLocal: false,
   },
-  // No usual key variable: a key is sent to the provider it belongs to and to no other address.
+  // No usual key variable: a key must only be sent to the provider that it belongs to.
   'openai-compatible': { dialect: 'openai-chat', keyVariables: [], isKeyRequired: false, isLocal: false },
   // Answers come in Ollama's own format, unless MODEL_BASE_URL names another path; the list of models is below `/v1`.
   ollama: {

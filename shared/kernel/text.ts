@@ -8,12 +8,12 @@ export function truncate(text: string, maxChars: number, mark = '…'): string {
 
 const MAX_QUOTED_CHARS = 200
 
-/** A value of somebody else, as a message about it shows it. */
+/** Shortens a foreign value for use in a message. */
 export const quoted = (text: string): string => truncate(text, MAX_QUOTED_CHARS - 1)
 
 const MAX_LISTED = 20
 
-/** The names of things that somebody else has named, as a message lists them. */
+/** Lists foreign names for use in a message. */
 export function listOf(names: readonly string[]): string {
   const listed = names.slice(0, MAX_LISTED).map((name) => JSON.stringify(quoted(name)))
   const more = names.length - listed.length

@@ -24,7 +24,7 @@ export interface SpanRecorder {
 /** The part of a trace that goes to another process with a call or a job. `subject` is the caller's (D3.5). */
 export type TraceLink = { traceparent?: string; request_id?: string; subject?: string }
 
-/** The request, its caller and the span that the running code works for. */
+/** The request, caller and span to which the running code belongs. */
 type Ambient = { requestId: string | undefined; subject: string | undefined; span: SpanContext | undefined }
 
 const NOTHING: Ambient = { requestId: undefined, subject: undefined, span: undefined }
@@ -55,7 +55,7 @@ export function currentLink(): TraceLink | undefined {
   }
 }
 
-/** The fields by which log lines of one request are found, in all processes, and its caller. */
+/** The fields that identify a request in the log lines of all processes, and its caller. */
 export function traceFields(): {
   request_id?: string
   subject?: string
@@ -70,7 +70,7 @@ export function traceFields(): {
   }
 }
 
-/** Starts a span below that of the running code. `undefined` when nothing is recorded. */
+/** Starts a child span of the running code's span. `undefined` when nothing is recorded. */
 export const startSpan = (name: string, options: SpanOptions = {}): RecordedSpan | undefined =>
   recorder?.start(name, { ...options, parent: ambient.getStore()?.span })
 
@@ -78,12 +78,12 @@ export const startSpan = (name: string, options: SpanOptions = {}): RecordedSpan
 export const forSubject = <T>(subject: string, work: () => T): T =>
   ambient.run({ ...(ambient.getStore() ?? NOTHING), subject }, work)
 
-/** Runs `work` below the span. */
+/** Runs `work` within the span. */
 export function withinSpan<T>(span: RecordedSpan | undefined, work: () => T): T {
   return span ? ambient.run({ ...(ambient.getStore() ?? NOTHING), span: span.context }, work) : work()
 }
 
-/** Runs `work` in a span of its own, which ends with it. `fail` marks the span as failed. */
+/** Runs `work` in a new span, which ends with it. `fail` marks the span as failed. */
 export async function inSpan<T>(
   name: string,
   options: SpanOptions,

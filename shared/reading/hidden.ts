@@ -1,20 +1,20 @@
 /**
- * What a reader does not see, or what changes how the rest is read: controls, marks of direction, blanks but the space, joiners and fillers
- * without a width, tags, private and unassigned characters. What joins the parts of an emoji, line ends and tabs are none.
+ * Characters that a reader does not see, or that change how the rest is read: controls, direction marks, blanks other than the space,
+ * joiners and fillers without a width, tags, private and unassigned characters. Joiners within an emoji, line ends and tabs do not count.
  */
 export const HIDDEN =
   /(?![ \n\t]|(?<=\p{Extended_Pictographic}\p{Emoji_Modifier}?\ufe0f?)\u200d(?=\p{Extended_Pictographic})|(?<=\p{Extended_Pictographic})\ufe0f|(?<=[\d#*])\ufe0f(?=\u20e3))[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]/gu
 
-/** A backslash that may begin what looks like one of our escapes. */
+/** A backslash that may look like the beginning of one of our escapes. */
 const ESCAPE_LIKE = /\\(?=u([\da-f]{4})|u\{([\da-f]{5,6})\}|r)/g
 
-/** Characters that may be written in another way and look the same. */
+/** Characters with another spelling that looks the same. */
 const COMPOSED =
   /.\p{M}+|[\u0340-\u0343\u0374\u037e\u0387\u1f71-\u1fff\u2126-\u212b\u2329\u232a\uf900-\ufaff\u{2f800}-\u{2fa1f}]/gu
 
 /**
- * Text of several lines as a person reads it before they decide: what is hidden is shown as an escape, so that two texts that differ never
- * look alike. Line ends and tabs stay.
+ * Text of several lines for a person who has to decide: hidden characters are shown as escapes, so that two different texts never look
+ * alike. Line ends and tabs stay.
  */
 export const showHidden = (text: string): string =>
   escapeHidden(
@@ -23,15 +23,15 @@ export const showHidden = (text: string): string =>
     ),
   )
 
-/** JSON of the same kind: it means what `value` is, and no string in it holds what is hidden. */
+/** The JSON of `value` in the same form: hidden characters in its strings are escaped. */
 export const showJson = (value: unknown, indent?: number): string =>
   escapeHidden(JSON.stringify(value, null, indent) ?? 'null', (char) =>
     char.length === 1 ? unitOf(char.charCodeAt(0)) : unitOf(char.charCodeAt(0)) + unitOf(char.charCodeAt(1)),
   )
 
-/** Text whose escapes stand there already, such as the preview of a permission request: what is hidden in it anyway is shown. */
+/** For text that already has escapes, such as the preview of a permission request: shows the remaining hidden characters. */
 export const escapeHidden = (text: string, escape = shown): string => {
-  const known = new Map<string, string>() // Texts repeat themselves, and each look at a character takes its time.
+  const known = new Map<string, string>() // Escapes of characters are cached, because texts repeat them and checking a character takes time.
   return text.replaceAll(HIDDEN, escape).replaceAll(COMPOSED, (found) => {
     const written = known.get(found) ?? escapeComposed(found, escape)
     known.set(found, written)
@@ -47,7 +47,7 @@ function escapeComposed(found: string, escape: typeof shown): string {
   return joined
 }
 
-/** The same as one line. */
+/** The same, as one line. */
 export const showControls = (text: string): string =>
   showHidden(text.replaceAll(/\\(?=[nt])/g, escapeOf)).replaceAll(/[\n\t]/g, (char) => (char === '\n' ? '\\n' : '\\t'))
 
@@ -55,7 +55,7 @@ export const showControls = (text: string): string =>
 const JOINING =
   /[\p{scx=Arab}\p{scx=Deva}\p{scx=Beng}\p{scx=Guru}\p{scx=Gujr}\p{scx=Orya}\p{scx=Taml}\p{scx=Telu}\p{scx=Knda}\p{scx=Mlym}\p{scx=Sinh}]/u
 
-/** Text that is only read: what is hidden in it is shown, but another blank is a space, and scripts that need joiners keep them. */
+/** Text that is only read: hidden characters are shown, but other blanks become a space, and scripts that need joiners keep them. */
 export const readable = (text: string): string =>
   /[^\n\t -~]/.test(text)
     ? text.replaceAll(HIDDEN, (char, at: number) => {

@@ -1,14 +1,14 @@
 import { findNodeAtLocation, type Node, parseTree, printParseErrorCode, visit } from 'jsonc-parser'
 
-/** A part of a text: from its first character to behind its last. */
+/** A part of a text: from its first character to the index after its last. */
 export type Span = { from: number; to: number }
 
 const STRICT = { disallowComments: true, allowTrailingComma: false, allowEmptyContent: false }
 const WORDS = ['true', 'false', 'null', '-']
 
 /**
- * Where a text stops being JSON: the index of the word, text, number or sign that no JSON text has there; the length of a text that
- * ends too early. `undefined` for JSON.
+ * Where a text stops being JSON: the index of the first invalid word, string, number or sign, or the length of a text that ends too
+ * early. `undefined` for valid JSON.
  */
 export function syntaxErrorAt(text: string): number | undefined {
   let at: number | undefined
@@ -30,14 +30,14 @@ function readDeep(read: () => void): boolean {
   }
 }
 
-/** Whether the last word, number or text of a text is the beginning of a good one. */
+/** Whether the last word, number or string of a text may be the beginning of a valid one. */
 function mayGoOn(problem: string, last: string): boolean {
   if (problem === 'InvalidSymbol') return WORDS.some((word) => word.startsWith(last))
   return problem === 'UnexpectedEndOfNumber' || problem === 'UnexpectedEndOfString'
 }
 
 /**
- * The place of the value that a JSON pointer names, or of the nearest one that holds it. The values before a syntax error have places.
+ * The place of the value that a JSON pointer names, or of the nearest existing parent. Values before a syntax error have places, too.
  */
 export function placesIn(text: string): (pointer: string) => Span | undefined {
   let root: Node | undefined

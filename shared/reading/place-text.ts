@@ -1,4 +1,4 @@
-/** Where a run stands that waits for room, for a person: "Waiting, place 3, about 20 s". */
+/** Describes a waiting run's place for a person: "Waiting, place 3, about 20 s". */
 export function placeText(
   { place, expected_start: expected }: { place: number; expected_start: string | null },
   now: number = Date.now(),

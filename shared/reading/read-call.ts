@@ -7,12 +7,12 @@ type Preview =
   | { kind: 'form'; schema: Readonly<Record<string, unknown>> }
   | { kind: 'link'; url: string }
 
-/** A tool call that waits for a person, with the preview that the server has made of it. */
+/** A tool call that waits for a person, with the preview that the server has made. */
 export type AskedCall = { input: Readonly<Record<string, unknown>>; preview?: Preview | undefined }
 
 /**
- * What a call does, as a person reads it before they allow it: its effect, and as JSON all of the input that does not stand there. Two calls
- * that differ are never read alike. `isCut`: the server has left out the end of the diff, so that `rest` is the whole input.
+ * A call in the form that a person reads before they allow it: its effect, and as JSON the rest of its input. Two different calls never look
+ * alike. `isCut`: the server has left out the end of the diff, so that `rest` is the whole input.
  */
 export type ReadCall = { rest: string | undefined } & (
   | { kind: 'input' }
@@ -41,7 +41,7 @@ export function readCall({ input, preview }: AskedCall): ReadCall {
   }
   const { url } = input
   const isShown = isText(url, preview.url)
-  // The preview's has escapes, which are another address.
+  // The preview's address has escapes, so it would be another address.
   const address = isShown ? readAddress(String(url)) : undefined
   return { kind: 'request', method: preview.method, written, address, rest: without(input, isShown ? ['url'] : []) }
 }
@@ -57,7 +57,7 @@ function without(input: AskedCall['input'], shown: readonly string[]): string | 
   return rest.length === 0 ? undefined : showJson(Object.fromEntries(rest), 2)
 }
 
-/** An address as whoever sends a request reads it, in three parts. `isAsWritten`: it was written like this. */
+/** An address in the form that an HTTP client uses, in three parts. `isAsWritten`: the text already had this form. */
 export type ReadAddress = { before: string; host: string; after: string; isAsWritten: boolean }
 
 /** `undefined` for a text that is no address. */

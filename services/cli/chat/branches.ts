@@ -12,21 +12,21 @@ export type Branching = {
   session: Session
   client: AgentEngine
   cli: Cli
-  /** The message that the next one follows, `null` for none; `undefined`: the newest one. */
+  /** The message that the next message follows; `null`: none, `undefined`: the newest message. */
   after: string | null | undefined
 }
 
-/** So many branches are listed, the newest ones. */
+/** The most branches that are listed: the newest ones. */
 const MOST_BRANCHES = 20
 
-/** The messages of the branch behind which the next message goes. */
+/** The messages of the branch that the next message continues. */
 const shownOf = async ({ session, after }: Branching): Promise<Message[]> =>
   after === null ? [] : session.messages(after === undefined ? {} : { head: after }).all()
 
-/** The message behind which the next one goes; `undefined` before the first one. */
+/** The message that the next message follows; `undefined` before the first message. */
 export const lastOf = async (chat: Branching): Promise<string | undefined> => (await shownOf(chat)).at(-1)?.id
 
-/** Has the next message go where the newest one went. Returns what is to be told. */
+/** Makes the next message continue the newest branch. Returns the line to print. */
 export async function undo(chat: Branching): Promise<string> {
   const last = (await shownOf(chat)).findLast(({ role }) => role === 'user')
   if (!last) return 'there is no message to take back'
@@ -39,7 +39,7 @@ async function branchesOf({ session, client }: Branching): Promise<string[]> {
   return page.branches.slice(-MOST_BRANCHES)
 }
 
-/** A line for each branch, the newest one last, by its last message of the user. */
+/** A line for each branch, with its last message of the user. The newest branch is last. */
 export async function listBranches(chat: Branching): Promise<string[]> {
   const heads = await branchesOf(chat)
   const { columns, style } = chat.cli.output
@@ -53,7 +53,7 @@ export async function listBranches(chat: Branching): Promise<string[]> {
   return lines.length > 0 ? lines : ['nothing was said yet']
 }
 
-/** Shows a branch, and has the next message continue it. Returns what is to be told. */
+/** Shows a branch, and makes the next message continue it. Returns the line to print. */
 export async function goToBranch(number: string, chat: Branching): Promise<string> {
   const head = (await branchesOf(chat))[Number(number) - 1]
   if (head === undefined) return `there is no branch ${plainLine(number)}: /branches lists them`

@@ -8,7 +8,7 @@ import { type Branching, goToBranch, lastOf, listBranches, undo } from './branch
 /** A conversation at the command line. */
 export type Chat = Branching & {
   model: string | undefined
-  /** Whether the events are shown as they come, instead of the text. */
+  /** Whether the raw events are shown instead of the text. */
   hasEvents: boolean
   /** The files that go with the next message. */
   attached: readonly Schema<'File'>[]
@@ -117,8 +117,8 @@ export const CHAT_HELP = Object.values(COMMANDS)
 const DIRECTIVES: readonly string[] = ['say', 'think', 'tool', 'plan', 'sleep', 'fail']
 
 /**
- * Carries out a line that is a command, or says that there is no command of this name, so that a misspelled one does not start a run. Returns
- * `false` for what is meant for the model: any other line, and a directive of the demo model.
+ * Carries out a line that is a command, or says that there is no command of this name, so that a misspelled command does not start a run.
+ * Returns `false` for lines for the model: all other lines, and directives of the demo model.
  */
 export async function doChatCommand(line: string, chat: Chat): Promise<boolean> {
   const [, name, argument = ''] = /^\/([\w-]+)(?:\s+(.*))?$/s.exec(line) ?? []

@@ -7,7 +7,7 @@ import { TextFlow } from '../text/text-flow.ts'
 const MOST_MESSAGES = 1_000
 const MOST_SHOWN = 20
 
-/** Shows the end of what was said in a session before, in the branch of its newest message or in that of `head`. */
+/** Shows the last messages of a session, in the branch of its newest message or in the branch of `head`. */
 export async function showHistory(session: Session, output: Output, head?: string): Promise<void> {
   const messages = await session.messages(head === undefined ? {} : { head }).all(MOST_MESSAGES)
   const { style } = output

@@ -38,7 +38,7 @@ async function api(
   if (answer !== undefined) cli.output.out(`${plainJson(answer, 2)}\n`)
 }
 
-/** The base path of the address may stand in front, as it does in the documents of the API. */
+/** The path may begin with the base path of the address, as in the documents of the API. */
 function behindBase(path: string, url: string): string {
   const base = new URL(url).pathname.replace(/\/+$/, '')
   return base !== '' && path.startsWith(`${base}/`) ? path.slice(base.length) : path

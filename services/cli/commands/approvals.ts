@@ -90,7 +90,7 @@ function printRemembered(remembered: Schema<'RememberedPermission'>[], options: 
 
 type WatchOptions = { json?: boolean }
 
-/** With an id only that request, until it is answered; without one each, until Ctrl-C or `q`. */
+/** With an id, asks about this request only, until it is answered. Without an id, asks about all requests, until Ctrl-C or `q`. */
 async function watch(only: string | undefined, { json }: WatchOptions, cli: Cli): Promise<void> {
   const { io, output, engine } = cli
   const { signal, release, abort } = abortOnInterrupt(io)
@@ -117,7 +117,7 @@ async function watch(only: string | undefined, { json }: WatchOptions, cli: Cli)
   }
 }
 
-/** The requests. While the next one is waited for, `q` quits. */
+/** The requests to ask about. While this waits for the next request, `q` quits. */
 async function* quittable(
   asks: AsyncGenerator<PermissionAsk>,
   keys: { io: Io; quit: () => void } | undefined,
@@ -145,14 +145,14 @@ async function answer(ask: PermissionAsk, quit: () => void, { io, output }: Cli)
   let hasQuit = false
   await askPerson(ask, { io, output, screen: screenOn(output), quit: () => (hasQuit = true) })
   if (hasQuit) return quit()
-  // The server tells everyone who has answered, also the one who has.
+  // The server reports who has answered to all readers, including the person who answered.
   if (!ask.signal.aborted) await Promise.race([once(ask.signal, 'abort'), sleep(RESOLUTION_MS)])
   const { how, allow } = ask.resolution ?? {}
   if (how === undefined) return
   output.err(`  ${ask.id} ${allow ? 'allowed' : 'denied'}${how === 'reply' ? '' : ` (${how})`}\n`)
 }
 
-/** Nothing but the question is on the screen, so its countdown is drawn on one line. */
+/** Only the question is on the screen, so its countdown is drawn on one line. */
 function screenOn(output: Output) {
   let ticker: NodeJS.Timeout | undefined
   return {

@@ -51,7 +51,7 @@ async function talk(given: string | undefined, options: ChatOptions, cli: Cli): 
   exitWith(EXIT.ok)
 }
 
-/** One message and its answer. A run that fails leaves the conversation as it is. */
+/** Sends one message and shows the answer. A failed run does not end the conversation. */
 async function say(prompt: string, options: ChatOptions, chat: Chat): Promise<void> {
   const { session, client, ahead, hasEvents, cli } = chat
   const { io, output, exitWith } = cli
@@ -78,7 +78,7 @@ async function say(prompt: string, options: ChatOptions, chat: Chat): Promise<vo
   }
 }
 
-/** Resets, after a message was sent, the options that are for one message alone. */
+/** Resets the options that apply to one message only, after this was sent. */
 const SENT = { after: undefined, attached: [] } as const
 
 const placeOf = ({ model, after, attached }: Chat) => ({

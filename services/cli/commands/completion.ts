@@ -70,10 +70,10 @@ const takers = (): string[] => [...new Set(Object.keys(TAKES).map((command) => c
 const MOST = 50
 const PATIENCE_MS = 2_000
 
-/** Matches an id that a shell takes as one plain word. Others are left out of completions: bash would execute a `$(…)` in them. */
+/** Matches an id that a shell takes as one plain word. Other ids are left out of completions: bash would execute a `$(…)` in them. */
 const IS_WORD = /^[\w.][\w.-]*$/
 
-/** Prints the newest ids that a command takes. A server that is away or slow has none: a shell waits meanwhile. */
+/** Prints the newest ids that a command accepts. It prints none if the server is slow or does not answer, because the shell waits meanwhile. */
 async function printIds(words: readonly string[], { engine, output }: Cli): Promise<void> {
   const [name = '', inner] = words.filter((word) => !word.startsWith('-'))
   const command = [`${name} ${inner}`, name].find((each) => Object.hasOwn(TAKES, each)) ?? ''

@@ -22,7 +22,7 @@ export function defineEvents(command: Command, cli: Cli): void {
     .action((options: EventsOptions) => events(options, cli))
 }
 
-/** Each event as it comes, until Ctrl-C. */
+/** Prints each event when it arrives, until Ctrl-C. */
 async function events({ types, after, limit, json }: EventsOptions, { io, engine, output }: Cli): Promise<void> {
   const { signal, release } = abortOnInterrupt(io)
   const client = await engine()

@@ -78,7 +78,7 @@ async function askTarget({ provider, baseUrl, keyFile }: InitOptions, { io }: Cl
   return { type, url, key }
 }
 
-/** The answer to a question. Throws where there is no terminal to ask on, and where the person has pressed Ctrl-C. */
+/** Asks a question and returns the answer. Throws if there is no terminal, or if the user presses Ctrl-C. */
 async function needed(answer: Promise<string | undefined> | undefined): Promise<string> {
   if (answer === undefined)
     throw usageError(
@@ -102,7 +102,7 @@ async function askModel(given: string | undefined, known: readonly string[], { i
   return model
 }
 
-/** Asks the provider for its models, and the chosen one for an answer. Returns the model. Throws what the provider says. */
+/** Asks the provider for its models, and the chosen one for an answer. Returns the model. Throws with the provider's message. */
 async function tryOut(target: Target, { model: given }: InitOptions, cli: Cli): Promise<string> {
   await using server = await startTrialServer(cli.io)
   try {

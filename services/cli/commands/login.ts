@@ -36,8 +36,8 @@ async function login(options: LoginOptions, cli: Cli): Promise<void> {
 }
 
 /**
- * Signs in with the issuer of `--issuer`, or on a terminal with the one that the server's console uses. `undefined` without either: then a
- * token has to be given.
+ * Signs in with the issuer of `--issuer`, or, on a terminal, with the issuer of the server's console. Returns `undefined` if there is
+ * neither: then the user must give a token.
  */
 async function byDevice({ issuer, clientId, audience }: LoginOptions, url: string, { io, output }: Cli) {
   if (issuer !== undefined && clientId === undefined) throw usageError('--issuer needs --client-id')

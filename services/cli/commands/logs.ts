@@ -16,7 +16,7 @@ export function defineLogs(command: Command, cli: Cli): void {
     .action((id: string, options: LogsOptions) => logs(id, options, cli))
 }
 
-/** The events up to now, and of what still runs those that come. */
+/** The past events, and, while the run continues, the new ones. */
 async function logs(text: string, { raw, json }: LogsOptions, { io, engine, output }: Cli): Promise<void> {
   const client = await engine()
   const { kind, id } = await resolveId(client, text, ['run', 'plan'])

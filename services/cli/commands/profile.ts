@@ -48,7 +48,7 @@ async function list(options: ListOptions, cli: Cli): Promise<void> {
   })
 }
 
-/** A token belongs to its server, so another address has none. */
+/** A token belongs to its server, so a new address drops it. */
 async function add(name: string, url: string, { io }: Cli): Promise<void> {
   if (!/^[\w.-]{1,64}$/.test(name)) throw usageError('a name has 1 to 64 of the characters A-Z a-z 0-9 . _ -')
   if (!/^https?:$/.test(URL.parse(url)?.protocol ?? ''))

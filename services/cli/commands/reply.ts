@@ -51,7 +51,7 @@ async function allow(id: string, options: AllowOptions, cli: Cli): Promise<void>
   cli.output.out(`${pending.id} allowed\n`)
 }
 
-/** The session of the reply's path is not in a request's id, so the list of pending ones has to say it. */
+/** The path of a reply needs the session, which is not in the request's id, so it comes from the list of pending requests. */
 export async function findPending(client: AgentEngine, text: string) {
   const { id } = await resolveId(client, text, ['permission'])
   for await (const pending of client.permissions.list()) if (pending.id === id) return pending

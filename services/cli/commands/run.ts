@@ -89,7 +89,7 @@ function estimateLines({ calls, budget, budget_message: message }: Schema<'Estim
   return [...lines, `budget: ${message ?? budget}`].map((line) => `${plainLine(line)}\n`).join('')
 }
 
-/** The server says what is wrong with them. */
+/** The server reports what is wrong with them. */
 const pick = ({ client_tools: tools }: Record<string, unknown>): Pick<Schema<'RunRequest'>, 'client_tools'> =>
   tools === undefined ? {} : { client_tools: tools as Schema<'ClientTool'>[] }
 
@@ -107,7 +107,7 @@ const bodyOf = (
   ...(deadline !== undefined && { deadline_hours: deadline }),
 })
 
-/** The words, the file and stdin, whichever are given, with a blank line between them. */
+/** The prompt from the words, the file and stdin that are given, with a blank line between them. */
 async function promptOf(words: readonly string[], file: string | undefined, { stdin, cwd }: Io): Promise<string> {
   const isNothing = words.length === 0 && file === undefined
   const readsStdin = words.includes('-') || (isNothing && !stdin.isTTY)

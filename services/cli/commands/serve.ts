@@ -38,7 +38,7 @@ export const defineDoctor = starts(
   'Looks for faults in the configuration and in what the processes use.',
 )
 
-/** All arguments are the script's own, `--help` included. */
+/** All arguments go to the script, including `--help`. */
 function starts(program: (io: Io) => [string, ...string[]], description: string): Define {
   return (command, cli) =>
     void command
@@ -49,7 +49,7 @@ function starts(program: (io: Io) => [string, ...string[]], description: string)
       .action((args: string[]) => start([...program(cli.io), ...args], cli))
 }
 
-/** A Ctrl-C reaches the child by itself, since it stands in the same group of processes: here one waits for its end. */
+/** A Ctrl-C also reaches the child, which is in the same process group, so this process only waits for its end. */
 async function start(
   [file = '', ...args]: readonly string[],
   { io, exitWith }: Cli,

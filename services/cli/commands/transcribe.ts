@@ -45,7 +45,7 @@ const fieldsOf = ({ instance, model, language, field }: Omit<TranscribeOptions, 
   ...field,
 ]
 
-/** The text of the answer, or all of it where the backend has another form. */
+/** The text of the answer, or the whole answer if the backend uses another format. */
 function textOf(answer: string): string {
   try {
     const value: unknown = JSON.parse(answer)

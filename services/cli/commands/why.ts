@@ -8,7 +8,7 @@ import { resolveId } from '../resolve-id.ts'
 import { fieldLines } from '../text/fields.ts'
 import { plainJson, plainLine } from '../text/plain.ts'
 
-/** How something went, as far as it is known. `next` is what to do about it. */
+/** The known facts about how something went. `next`: what the user can do about it. */
 type Reason = Record<string, unknown> & { id: string; status: string; next?: string[] }
 
 export function defineWhy(command: Command, cli: Cli): void {

@@ -29,7 +29,7 @@ const BASE_PATHS = ['/v1', '/api/v1']
 /** The command has failed already: a person waits for the reason. */
 const MOST_MS = 2_000
 
-/** The address of the API, where `url` is that of its server alone. `undefined` for one with a base path, or of another server. */
+/** The address of the API, if `url` is only that of its server. `undefined` if `url` has a base path, or is another server. */
 export async function withBasePath(url: string): Promise<string | undefined> {
   const server = url.replace(/\/+$/, '')
   if (BASE_PATHS.some((path) => server.endsWith(path))) return undefined
@@ -38,7 +38,7 @@ export async function withBasePath(url: string): Promise<string | undefined> {
   return index < 0 ? undefined : server + BASE_PATHS[index]
 }
 
-/** Whether an agent-engine answers there. A server that answers every path with 200 has no health of this shape. */
+/** Whether an agent-engine answers at the address. A server that answers every path with 200 does not send this JSON. */
 async function isApi(url: string): Promise<boolean> {
   const { raw } = new AgentEngine({ url, retry: { attempts: 1 } })
   const health = await raw.get('/health', { timeoutMs: MOST_MS }).catch(() => undefined)

@@ -30,7 +30,7 @@ const ANSWER_MS = 30_000
 const MARGIN_MS = 30_000
 const GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
 
-/** The issuer with which the pages of a server sign in; `undefined` where they take a token. */
+/** The issuer that the console of a server uses for sign-in; `undefined` if it asks for a token instead. */
 export async function issuerOfConsole(url: string): Promise<Omit<SignIn, 'show'> | undefined> {
   const response = await request(new URL('/console/config.json', url).href)
   if (!response.ok) return undefined
@@ -41,7 +41,7 @@ export async function issuerOfConsole(url: string): Promise<Omit<SignIn, 'show'>
 
 type ConsoleSignIn = { kind: string; issuer?: string; client_id?: string; audience?: string }
 
-/** Signs in with the issuer's device flow (RFC 8628). `undefined` when the issuer has none, or not for this client. */
+/** Signs in with the issuer's device flow (RFC 8628). `undefined` when the issuer does not support it, or not for this client. */
 export async function signIn({
   issuer,
   clientId,
@@ -61,7 +61,7 @@ export async function signIn({
   return withTokens(tokens, { token_endpoint: endpoints.token_endpoint, client_id: clientId })
 }
 
-/** The profile with a token that lasts: the same profile, unless its token is about to end or was refused and can be renewed. */
+/** The profile with a valid token: the token is renewed if it expires soon or was refused, and can be renewed. */
 export async function renewedToken(profile: Profile, refused: string | undefined): Promise<Profile> {
   const { renewal, token } = profile
   if (!renewal) return profile

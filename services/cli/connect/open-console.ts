@@ -8,7 +8,7 @@ import type { Io } from '../io.ts'
 /** Longer lines of a log are not read. */
 const MOST_CHARS = 64 * 1024
 
-/** Reads the log of a server until it listens, and calls back with the address of its console. */
+/** Reads the log of a server until it listens, and then calls back with the address of its console. */
 export function findAddress(log: Readable, onListening: (url: string) => void): void {
   const decoder = new StringDecoder('utf8')
   let rest = ''
@@ -32,7 +32,7 @@ function addressIn(line: string): string | undefined {
   }
 }
 
-/** Opens the address in the browser: the one of BROWSER, or that of the desktop. Prints the address where there is none. */
+/** Opens the address in the browser that BROWSER names, or in that of the desktop. Prints the address if there is no browser. */
 export function openInBrowser(url: string, { io, output }: Cli): void {
   const print = () => output.err(`The console is at ${url}\n`)
   const program = browserOf(io)

@@ -21,7 +21,7 @@ export const DEFAULT_PROFILE = 'default'
 export const profilesFile = (env: Env): string =>
   join(env['XDG_CONFIG_HOME'] || join(env['HOME'] || homedir(), '.config'), 'agent-engine', 'profiles.json')
 
-/** The profiles; none when there is no file. Throws for a file that others may read, since it holds tokens. */
+/** The profiles; none when there is no file. Throws if other users may read the file, because it contains tokens. */
 export async function readProfiles(env: Env): Promise<Profiles> {
   const file = profilesFile(env)
   try {
@@ -35,7 +35,7 @@ export async function readProfiles(env: Env): Promise<Profiles> {
   }
 }
 
-/** Stores the profiles in place of those of before, for their owner only. */
+/** Replaces the stored profiles. Only the owner can read the file. */
 export async function writeProfiles(env: Env, profiles: Profiles): Promise<void> {
   const file = profilesFile(env)
   await mkdir(dirname(file), { recursive: true, mode: 0o700 })

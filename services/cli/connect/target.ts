@@ -2,10 +2,10 @@ import { CliError, EXIT } from '../exit-codes.ts'
 import type { Io } from '../io.ts'
 import { type Profile, type Profiles, readProfiles } from './profiles.ts'
 
-/** The standalone form on this machine. */
+/** The default: a standalone server on this machine. */
 export const DEFAULT_URL = 'http://127.0.0.1:8080/v1'
 
-/** Where the commands go, and as whom. */
+/** The server that gets the requests of the commands, and the token for it. */
 export type Target = { url: string; profileName: string; profile: Profile | undefined; profiles: Profiles }
 
 export type Choice = { url?: string | undefined; profile?: string | undefined }

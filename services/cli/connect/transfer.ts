@@ -12,12 +12,13 @@ type Where = Pick<Cli, 'io' | 'target'>
 
 export type Field = readonly [name: string, value: string]
 
-/** `form`: the other fields of the form in which it is the field `file`; without them its bytes are the whole body. */
+/** `form`: the other fields of a form that sends the file as its field `file`. Without `form`, the bytes of the file are the whole body. */
 type FileToSend = { path: string; file: string; form?: readonly Field[]; signal: AbortSignal }
 
 /**
- * Sends a file as it is read from the disk, and as fast as the server takes it, so that it is never in memory as a whole; a terminal shows how far it
- * is. `fetch` reads a form as fast as it can. Resolves with the text of a good answer, and throws what the client throws.
+ * Sends a file while reading it from the disk, only as fast as the server accepts it, so that the whole file is never in memory. A terminal shows the
+ * progress. `fetch` is not used, because it reads a form as fast as it can. Resolves with the text of a successful answer, and throws the same errors
+ * as the client.
  */
 export async function sendFile(
   { path, file, form, signal }: FileToSend,
@@ -54,7 +55,7 @@ const BYTES = { type: 'application/octet-stream', before: NOTHING, behind: NOTHI
 /** A body goes to the server that it was read for, and to no other. */
 const SENT_ONCE = { method: 'POST', duplex: 'half', redirect: 'error' } as const
 
-/** The parts of a form's body before and behind the bytes of its field `file` (RFC 7578). */
+/** The parts of a form's body before and after the bytes of its field `file` (RFC 7578). */
 function partOf(fields: readonly Field[], fileName: string): typeof BYTES {
   const boundary = `ae-${crypto.randomUUID()}`
   const part = (disposition: string) => `--${boundary}\r\nContent-Disposition: form-data; ${disposition}\r\n`

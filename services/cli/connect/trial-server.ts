@@ -8,7 +8,7 @@ import { CliError, EXIT } from '../exit-codes.ts'
 import type { Io } from '../io.ts'
 import { findAddress } from './open-console.ts'
 
-/** The environment variables that the trial server gets: they say how providers are reached. Settings of agent-engine are left out. */
+/** The environment variables for the trial server: those for the network path to providers. Settings of agent-engine are left out. */
 const PASSED = ['PATH', 'HOME', 'NODE_COMPILE_CACHE', 'NODE_EXTRA_CA_CERTS', 'HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY']
 
 const OWN = {
@@ -28,11 +28,11 @@ const failed = () =>
   )
 
 /**
- * A server that tries a provider: on a free port of this machine, with a token that only this process knows, and a folder that is removed
- * with it.
+ * A temporary server to try a provider. It has a free port of this machine, a token that only this process knows, and a folder that is
+ * removed afterwards.
  */
 export async function startTrialServer({ env, root, nodePath, onTerminate, onInterrupt }: Io) {
-  const dir = await mkdtemp(join(tmpdir(), 'ae-init-')) // For its owner only.
+  const dir = await mkdtemp(join(tmpdir(), 'ae-init-')) // Only the owner may open the folder.
   const token = randomBytes(24).toString('hex')
   const passed = Object.fromEntries(PASSED.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])))
   const child = spawn(nodePath, [`${root}services/standalone/main.ts`], {

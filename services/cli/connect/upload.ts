@@ -35,7 +35,7 @@ export async function inlineAll(files: readonly string[], { cwd }: Pick<Io, 'cwd
 
 const HEAD_BYTES = 4 * 1024
 
-/** Whether a file begins as UTF-8 without a NUL byte. The end of the beginning may cut a character. */
+/** Whether a file begins as UTF-8 without a NUL byte. The part that is read may end inside a character. */
 export async function isText(path: string): Promise<boolean> {
   await using file = await open(path)
   const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0)

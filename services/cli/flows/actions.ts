@@ -36,7 +36,7 @@ export async function get(name: string, { output: form }: { output: 'yaml' | 'js
   cli.output.out(plain(stringify({ name, ...definition }, { lineWidth: 0, aliasDuplicateObjects: false })))
 }
 
-/** The name of a file that is there counts before that of a flow. */
+/** If a file of this name exists, the file is used, not the flow. */
 export async function check(nameOrFile: string, { input }: { input?: string }, cli: Cli): Promise<void> {
   const { io, output, engine, exitWith } = cli
   const isFile = nameOrFile === '-' || existsSync(resolve(io.cwd, nameOrFile))

@@ -28,10 +28,10 @@ export type BatchOptions = ResultsOptions & {
 
 type Batch = Schema<'FlowBatch'>
 
-/** The pauses between two looks at a batch grow, as many requests a minute are refused. */
+/** The pauses between two requests for the status of a batch grow, because the server limits requests per minute. */
 const LOOK = { firstMs: 1_000, growth: 1.2, mostMs: 10_000 }
 
-/** Runs a flow for each line of a file, and follows the batch to its end; with `detach` it prints the id and leaves. */
+/** Runs a flow for each line of a file, and follows the batch to its end; with `detach` it prints the id and exits. */
 export async function batch(given: BatchOptions & { name: string; file: string }, cli: Cli): Promise<void> {
   const { name, file, instance, model, version, deadline, key, detach, out } = given
   assertFree(out, cli)
@@ -51,7 +51,7 @@ export async function batch(given: BatchOptions & { name: string; file: string }
   await followBatch(id, given, cli)
 }
 
-/** Follows a batch to its end, and writes its results. Ctrl-C leaves it at work. Exit code 1 when an item has not ended well. */
+/** Follows a batch to its end, and writes its results. After Ctrl-C the batch continues. The exit code is 1 if an item has failed. */
 export async function followBatch(id: string, options: ResultsOptions, cli: Cli): Promise<void> {
   const { io, output, exitWith } = cli
   const { signal, release } = abortOnInterrupt(io)
@@ -106,13 +106,13 @@ async function write(id: string, { out }: ResultsOptions, { io, target, output }
   }
 }
 
-/** An existing file is left alone, and nothing is begun whose results could not be written. */
+/** An existing file is not overwritten. The file is checked before the batch begins, because otherwise its results could not be written. */
 function assertFree(out: string | undefined, { io }: Cli): void {
   if (out === undefined || !existsSync(resolve(io.cwd, out))) return
   throw usageError(`${plainLine(out)} is there already`, 'Name a file that is not there yet.')
 }
 
-/** Other line ends than `\n` may stand within JSON. */
+/** Only `\n` ends a line: other line separators may occur within JSON. */
 async function* linesOf(body: AsyncIterable<Uint8Array> | Uint8Array[]): AsyncGenerator<string> {
   const decoder = new TextDecoder()
   let rest = ''

@@ -8,7 +8,10 @@ import { differencesOf } from './flow-changes.ts'
 import type { Definition } from './flow-files.ts'
 import { carryOut, type PushOptions } from './push.ts'
 
-/** Lets the person change the draft of a flow in the editor. What is wrong is edited again; what is right is stored once the changes are agreed to. */
+/**
+ * Lets the user change the draft of a flow in the editor. An invalid draft is edited again; a valid one is stored after
+ * the user confirms the changes.
+ */
 export async function edit(
   name: string,
   { json, ...options }: Pick<PushOptions, 'yes' | 'keepPublished'> & { json?: boolean },

@@ -1,7 +1,7 @@
 import { plainJson, plainLine } from '../text/plain.ts'
 import type { Style } from '../text/style.ts'
 
-/** A field that differs, by its path. `undefined` stands for none. */
+/** A field that differs, by its path. `undefined`: the field is absent. */
 export type Difference = { path: string; from: unknown; to: unknown }
 
 const DEFAULTS: Readonly<Record<string, unknown>> = { tools: [], sub_agents: [], evolve: false }

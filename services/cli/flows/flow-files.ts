@@ -21,7 +21,7 @@ export async function readFlowFiles(dir: string): Promise<FlowFile[]> {
   return flows
 }
 
-/** `tenant` of FLOWS_DIR is for the server's own folder; here the token says whose flows they are. */
+/** The field `tenant` is only for the server's own FLOWS_DIR; here the token determines the tenant. */
 async function readFlowFile(dir: string, file: string): Promise<FlowFile> {
   const { name, tenant: _tenant, ...definition } = await parseDocument(await readFile(join(dir, file), 'utf8'), file)
   if (typeof name !== 'string') throw usageError(`${file} has no name`)

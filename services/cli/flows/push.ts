@@ -14,7 +14,10 @@ export type Change =
   | { kind: 'create' | 'change'; name: string; definition: Definition; differences: Difference[] }
   | { kind: 'delete'; name: string }
 
-/** Makes the server's flows those of a folder, after a plan of the changes that somebody has agreed to. Flows that are not in the folder stay, without `prune`. */
+/**
+ * Stores the flows of a folder at the server, after showing the changes and asking for confirmation. Flows that are not
+ * in the folder stay unless `prune` is given.
+ */
 export async function push(dir: string, options: PushOptions, cli: Cli): Promise<void> {
   const { io } = cli
   const files = await readFlowFiles(resolve(io.cwd, dir))
@@ -37,7 +40,7 @@ export async function carryOut(changes: readonly Change[], options: PushOptions,
   }
 }
 
-/** Nothing is changed while one of them is wrong. */
+/** If one flow is invalid, nothing is changed. */
 async function check(files: readonly FlowFile[], client: AgentEngine): Promise<void> {
   const found: string[] = []
   for (const { name, file, definition } of files) {

@@ -59,7 +59,7 @@ export async function runFlow(
   }
 }
 
-/** Starts a flow that nobody waits for. */
+/** Starts a flow without waiting for its output. */
 async function startFlow(
   client: AgentEngine,
   name: string,

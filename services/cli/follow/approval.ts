@@ -2,7 +2,7 @@ import { posix } from 'node:path'
 import type { Schema } from '../../../shared/client/client.ts'
 import { usageError } from '../exit-codes.ts'
 
-/** `ask` leaves a request to a person, `never` denies all, `all` allows all. A rule allows the calls that it names, whatever the mode. */
+/** `ask` asks the user, `never` denies all requests, `all` allows all. A rule allows its calls in every mode. */
 export type Approval = { mode: 'ask' | 'never' | 'all'; rules: readonly Rule[] }
 
 /** `subject` is `undefined` for a rule without brackets, which names every call of the tool. */
@@ -10,7 +10,10 @@ export type Rule = { text: string; toolName: string; subject: string | undefined
 
 type Asked = { toolName: string; input: Schema<'JsonObject'> }
 
-/** A rule is a tool's name, in which `*` stands for any characters, and optionally what the call acts on: `Write(notes/*)`, `Bash(npm test)`. */
+/**
+ * A rule is a tool's name, in which `*` matches any characters, and optionally a pattern for the target of the call:
+ * `Write(notes/*)`, `Bash(npm test)`.
+ */
 export function parseRule(text: string): Rule {
   const [, toolName, subject] = /^([\w.*-]+)(?:\((.+)\))?$/s.exec(text.trim()) ?? []
   if (toolName === undefined)
@@ -27,7 +30,7 @@ export const ruleFor = (rules: readonly Rule[], asked: Asked): Rule | undefined 
     ({ toolName, subject }) => matches(toolName, asked.toolName) && (subject === undefined || names(subject, asked)),
   )
 
-/** Whether what the call acts on is certainly what the rule names. */
+/** Whether the target of the call certainly matches the rule. */
 function names(rule: string, { input: { path, command, url } }: Asked): boolean {
   if (typeof path === 'string') return leadsInside(path) && matches(rule, posix.normalize(path))
   if (typeof command === 'string') return command === rule || (isOneCommand(command) && matches(rule, command.trim()))
@@ -40,7 +43,7 @@ const leadsInside = (path: string): boolean => !posix.isAbsolute(path) && !/^\.\
 /** Characters with which a shell joins commands or replaces text. A command with one of them is allowed only by its exact spelling. */
 const isOneCommand = (command: string): boolean => !/[;&|<>`$(){}\n\r\\]/.test(command)
 
-/** Host and path are compared apart, so that no path or user name passes for a host. */
+/** Host and path are compared separately, so that no path or user name can be mistaken for a host. */
 function namesAddress(rule: string, address: string): boolean {
   const url = URL.parse(address)
   const [, scheme = '', host = '', path = ''] = /^([a-z*]+):\/\/([^/?#]*)(.*)$/is.exec(rule) ?? []
@@ -52,7 +55,7 @@ function namesAddress(rule: string, address: string): boolean {
   )
 }
 
-/** Whether the text fits the pattern, in which `*` stands for any characters, also none. */
+/** Whether the text matches the pattern, in which `*` matches any number of characters, including none. */
 function matches(pattern: string, text: string): boolean {
   const [first = '', ...rest] = pattern.split('*')
   const last = rest.pop()

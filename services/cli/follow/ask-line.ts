@@ -4,7 +4,7 @@ import type { Io } from '../io.ts'
 
 export type LineQuestion = {
   question: string
-  /** The text that stands there first and can be changed. */
+  /** The initial text, which the user can change. */
   given?: string
   /** Lines that were entered earlier, the newest first. */
   history?: string[]
@@ -13,7 +13,7 @@ export type LineQuestion = {
   hasEscape?: boolean
 }
 
-/** Asks for a line on the terminal. `undefined` when there is none: Ctrl-C, Ctrl-D, Escape where it counts, or the signal was aborted. */
+/** Asks for a line on the terminal. `undefined` after Ctrl-C, Ctrl-D, Escape (if allowed), or an abort of the signal. */
 export async function askLine(
   io: Io,
   { question, given = '', history = [], signal, hasEscape }: LineQuestion,
@@ -24,7 +24,7 @@ export async function askLine(
   const end = () => ended.abort()
   const onKey = (_: unknown, { name }: Key) => hasEscape && name === 'escape' && end()
   lines.once('SIGINT', end).once('close', end)
-  input.on('keypress', onKey) // Readline makes them of what is typed.
+  input.on('keypress', onKey) // Readline emits these events for typed keys.
   signal?.addEventListener('abort', end, { once: true, signal: ended.signal })
   try {
     if (signal?.aborted || input.readableEnded) return undefined
@@ -43,9 +43,9 @@ export async function askLine(
 
 const MOST = 65_536
 
-/** Asks for a text that is not shown. `undefined` after Ctrl-C or Ctrl-D. */
+/** Asks for a text without showing it. `undefined` after Ctrl-C or Ctrl-D. */
 export function askSecret({ stdin, stderr }: Io, question: string): Promise<string | undefined> {
-  stdin.setRawMode(true) // First, so that a token that is pasted at once is not shown.
+  stdin.setRawMode(true) // This comes first, so that a token that is pasted early is not shown.
   stderr.write(question)
   return new Promise((resolve) => {
     let typed = ''

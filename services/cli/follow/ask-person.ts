@@ -9,7 +9,7 @@ import { callLine, callText, fitsLine } from './call-line.ts'
 import { editInput, questionOf } from './edit-input.ts'
 import { changeOf, fits, paint, previewLines, shortened } from './preview.ts'
 
-/** Where a question stands among other lines. */
+/** How a question is drawn among other lines. */
 export type Screen = {
   print(...lines: string[]): void
   setPrompt(prompt: (() => string) | undefined): void
@@ -22,7 +22,7 @@ type Place = { io: Io; output: Output; screen: Screen; quit?: () => void }
 const MOST_LINES = 12
 const INDENT = '      '
 
-/** Shows what a call would do and asks for one key, until the request is decided, here or elsewhere. */
+/** Shows the effect of a call and asks for one key, until the request is decided here or elsewhere. */
 export async function askPerson(ask: PermissionAsk, place: Place): Promise<void> {
   const { output, screen, io, quit } = place
   const keys = `asedv${quit ? 'q' : ''}`
@@ -45,7 +45,7 @@ export async function askPerson(ask: PermissionAsk, place: Place): Promise<void>
   }
 }
 
-/** Shows the call as far as there is space. Returns whether that is all of it. */
+/** Shows as much of the call as fits. Returns whether the whole call is shown. */
 function printQuestion(ask: PermissionAsk, { output, screen }: Place): boolean {
   const { style } = output
   const symbol = style.yellow(style.symbols.ask)
@@ -84,7 +84,7 @@ function keyLine(
   return `    ${all}${style.symbols.sep}denied in ${left} ${style.symbols.prompt} `
 }
 
-/** Does what the key stands for. `false` when the question stays. */
+/** Executes the action of the key. Returns `false` if the question stays open. */
 async function isAnswered(key: string, ask: PermissionAsk, { io }: Place): Promise<boolean> {
   if (key === 'e') {
     const input = await editInput(io, ask)
@@ -106,10 +106,10 @@ async function isAnswered(key: string, ask: PermissionAsk, { io }: Place): Promi
   return true
 }
 
-/** Keys that were pressed before a question was there, or as it appeared, were meant for something else. */
+/** Keys that were pressed before a question was shown, or at that moment, were meant for something else. */
 const DEAF_MS = 300
 
-/** Waits for one of the keys, or until the signal is aborted (`undefined`). Ctrl-C is passed on as an interrupt. */
+/** Waits for one of the keys; returns `undefined` when the signal is aborted. Ctrl-C is passed on as an interrupt. */
 export function readKey(io: Io, keys: string, signal: AbortSignal): Promise<string | undefined> {
   const { stdin } = io
   const from = performance.now() + DEAF_MS

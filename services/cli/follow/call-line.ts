@@ -5,7 +5,7 @@ import { cut, padEnd, padStart, widthOf } from '../text/width.ts'
 
 type Input = Schema<'JsonObject'>
 
-/** The fields that say what a call acts on, the most telling first. */
+/** The input fields that name the target of a call, the most useful first. */
 const SUBJECTS = ['path', 'command', 'url', 'pattern', 'query', 'description', 'name', 'prompt']
 
 const WIDEST = 100
@@ -20,13 +20,13 @@ export function subjectOf(input: Input): string {
 
 export type Call = { toolName: string; input: Input }
 
-/** The width of the whole line, and the space in it for the tool and what it acts on. */
+/** The width of the whole line, and the space in it for the tool and its target. */
 function spaceOf(right: string, columns: number, depth: number) {
   const width = Math.min(columns - 1, WIDEST) - 4 - depth * 2
   return { width, space: Math.max(0, width - Math.max(widthOf(right), right === '' ? 0 : RIGHT)) }
 }
 
-/** The tool and what it acts on. */
+/** The tool and its target. */
 export const callText = ({ toolName, input }: Call): string =>
   [showControls(toolName), ...(Object.keys(input).length > 0 ? [subjectOf(input)] : [])].join(' ')
 
@@ -34,7 +34,7 @@ export const callText = ({ toolName, input }: Call): string =>
 export const fitsLine = (call: Call, right: string, columns: number): boolean =>
   widthOf(callText(call)) < spaceOf(right, columns, 0).space
 
-/** One line of a tool call: the symbol, the tool, what it acts on, and to the right what there is to say about it. */
+/** One line for a tool call: the symbol, the tool, its target, and a note on the right. */
 export function callLine(
   { symbol, call, right = '' }: { symbol: string; call: Call; right?: string },
   { style, columns, depth = 0 }: { style: Style; columns: number; depth?: number },

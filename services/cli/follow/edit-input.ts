@@ -6,12 +6,13 @@ import { editorOf, inEditor } from './in-editor.ts'
 
 type Input = Schema<'JsonObject'>
 
-/** The input of a call that waits until `expiresAt`; `signal` is aborted when somebody has decided it. */
+/** The input of a call that waits until `expiresAt`; `signal` is aborted when someone else has decided the request. */
 export type Edited = { input: Input; expiresAt: Date; signal: AbortSignal }
 
 /**
- * Lets the person change an input: in VISUAL or EDITOR, else on a line. Returns `input` itself when
- * nothing was changed, and `undefined` when the person went back. Throws for what is no JSON object.
+ * Lets the user change an input in VISUAL or EDITOR, otherwise on a line. Returns `input` itself if
+ * it was not changed, and `undefined` if the user cancelled. Throws for a text that is not a JSON
+ * object.
  */
 export async function editInput(io: Io, { input, expiresAt, signal }: Edited): Promise<Input | undefined> {
   const editor = editorOf(io)
@@ -24,11 +25,11 @@ export async function editInput(io: Io, { input, expiresAt, signal }: Edited): P
   return JSON.stringify(changed) === JSON.stringify(input) ? input : changed
 }
 
-/** Asks for a text, and says until when it can be given: then the request is denied. */
+/** Asks for a text, and shows the time at which the request will be denied. */
 export const questionOf = (what: string, expiresAt: Date): string =>
   `  ${deadlineOf(expiresAt)}, Escape goes back\n  ${what}: `
 
-/** A time of the clock: what counts down cannot be shown while a line is typed. */
+/** A time of day, because a countdown cannot be shown while a line is typed. */
 const deadlineOf = (expiresAt: Date): string => `denied at ${expiresAt.toTimeString().slice(0, 8)}`
 
 /** Reads a JSON object. Throws with the reason. */

@@ -10,7 +10,10 @@ import { cut, padEnd, widthOf } from '../text/width.ts'
 const WIDEST = 100
 const WIDEST_NAME = 40
 
-/** Shows a plan until it ends: one line for each step, on a terminal in place, else as it ends. Ctrl-C leaves, and the plan goes on. */
+/**
+ * Shows a plan until it ends: one line for each step. On a terminal the lines are updated in place, otherwise each is
+ * printed when its step ends. After Ctrl-C the plan continues.
+ */
 export async function followPlan(
   plan: PlanHandle,
   { io, output, isJson }: { io: Io; output: Output; isJson: boolean },
@@ -68,7 +71,7 @@ class PlanScreen {
     clearInterval(this.#ticker)
   }
 
-  /** The plan's own times count; while a step runs, only this clock is known. */
+  /** The plan's own times are used; while a step runs, only this machine's clock is available. */
   #measure({ id, status }: PlanProgressStep, plan: Schema<'Plan'>): void {
     const { started_at: start, ended_at: end } = plan.step_runs[id] ?? {}
     if (status === 'running' && !this.#startedAt.has(id))
@@ -172,6 +175,6 @@ const nameOf = ({ id, title }: { id: string; title?: string | undefined }): stri
 
 const isOver = ({ status }: Pick<PlanProgress, 'status'>): boolean => status !== 'queued' && status !== 'running'
 
-/** A step on which no other depends: its output is what the plan was for. */
+/** A step on which no other step depends: its output is the result of the plan. */
 const isLeaf = (id: string, { steps }: Schema<'Plan'>): boolean =>
   !steps.some(({ depends_on: needed = [] }) => needed.includes(id))

@@ -19,7 +19,7 @@ export type RunFollow = {
   approval: Approval
   /** One event a line on stdout, and as the last line the result. */
   isJson: boolean
-  /** Reads what the person types while the run works. Only `ae chat` on a terminal has it. */
+  /** Reads the user's input while the run works. Only `ae chat` on a terminal has it. */
   ahead?: { keys: TypeAhead; steer(runId: string, text: string): Promise<unknown> } | undefined
   /** Starts or resumes the run. */
   start(options: FollowOptions): RunStream
@@ -28,13 +28,16 @@ export type RunFollow = {
 /** How long the second Ctrl-C waits for the request of the first one to arrive. */
 const CANCEL_MS = 2_000
 
-/** Shows a run until it ends. The first Ctrl-C cancels it, the second leaves it. Throws what the run ends with, a cancel apart. */
+/**
+ * Shows a run until it ends. The first Ctrl-C cancels the run, the second stops following it. Throws the error that
+ * ends the run, except for a cancel.
+ */
 export async function followRun({ io, output, approval, isJson, ahead, start }: RunFollow): Promise<ExitCode> {
   const screen = new RunScreen({ output, hasText: !isJson })
   const leaving = new AbortController()
   const answer = createAnswers({ io, output, screen, approval })
   const onPermission = async (ask: PermissionAsk) => {
-    await setImmediate() // The event itself is shown first.
+    await setImmediate() // Waits until the event itself is shown.
     await (ahead ? ahead.keys.during(() => answer(ask)) : answer(ask))
   }
   const end = () => (ahead?.keys.end(), screen.end())
@@ -88,7 +91,7 @@ function interruption(run: RunStream, { screen, leave }: { screen: RunScreen; le
   }
 }
 
-/** A run may end well without what it was not allowed to do. */
+/** A run may succeed even if some of its calls were denied. */
 const wasDenied = ({ view }: RunScreen): boolean => view?.permissions.some(({ state }) => state === 'denied') ?? false
 
 const printResult = (output: Output, run: RunStream, result: object): void =>
@@ -103,7 +106,7 @@ function errorOf(cause: unknown): object {
 
 type Place = { io: Io; output: Output; screen: Screen; approval: Approval }
 
-/** Answers the requests of a run: by rule, by the person at the terminal, one after the other, or not at all. */
+/** Answers the requests of a run one after the other: by rule, by asking the user at the terminal, or not at all. */
 function createAnswers(place: Place): (ask: PermissionAsk) => Promise<void> {
   let asked = Promise.resolve()
   return async (ask) => {
@@ -128,7 +131,7 @@ async function isAnsweredByRule(ask: PermissionAsk, { approval, screen, output: 
   return true
 }
 
-/** Without a terminal nobody is asked here: it stays pending for someone elsewhere. */
+/** Without a terminal nobody can be asked here: the request stays pending, and someone else may answer it. */
 function leavePending(ask: PermissionAsk, { screen }: Place): void {
   const left = countdown(ask.expiresAt.getTime() - Date.now())
   const call = callText(ask)

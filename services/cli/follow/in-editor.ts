@@ -10,9 +10,9 @@ export const editorOf = ({ env }: Io): string | undefined => env['VISUAL'] || en
 
 export type EditedFile = { editor: string; name: string; text: string }
 
-/** Lets the person change a text in the editor, in a file of that name which only its owner can read and which is removed. Returns the text. */
+/** Lets the user change a text in the editor, in a file of that name that only its owner can read and that is then removed. Returns the text. */
 export async function inEditor({ cwd, env }: Io, { editor, name, text }: EditedFile): Promise<string> {
-  const dir = await mkdtemp(join(tmpdir(), 'ae-')) // For its owner only.
+  const dir = await mkdtemp(join(tmpdir(), 'ae-')) // Only its owner can open the folder.
   try {
     const file = join(dir, name)
     await writeFile(file, text, { mode: 0o600 })

@@ -43,7 +43,7 @@ export function shortened(lines: readonly string[], { most, columns, style }: Sp
   ]
 }
 
-/** A summary of the change: what is added and taken away. */
+/** A summary of the change: the number of added and removed lines. */
 export function changeOf({ preview }: AskedCall): string {
   if (preview?.kind !== 'diff') return ''
   const lines = hunkLines(preview.diff.trimEnd().split('\n'))
@@ -52,8 +52,8 @@ export function changeOf({ preview }: AskedCall): string {
 }
 
 /**
- * The lines of a diff without its header, which is all there is of a change of nothing. Behind it nothing is left out: a line of a file may
- * look like one.
+ * The lines of a diff without its header; an empty change has only a header. Only the first lines are removed, because a line of the file
+ * may look like a header.
  */
 function hunkLines(lines: readonly string[]): readonly string[] {
   const first = lines.findIndex((line) => line.startsWith('@@'))

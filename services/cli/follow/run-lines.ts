@@ -3,10 +3,10 @@ import { dollars, duration, tokens } from '../text/figures.ts'
 import { plainLine } from '../text/plain.ts'
 import type { Style } from '../text/style.ts'
 
-/** A block, and how many sub-agents it stands in. */
+/** A block, and how many sub-agents contain it. */
 export type Placed = { block: Block; depth: number }
 
-/** All blocks of a run, those of its sub-agents behind them. */
+/** All blocks of a run. The blocks of a sub-agent follow the block that contains it. */
 export const placed = (blocks: readonly Block[], depth = 0): Placed[] =>
   blocks.flatMap((block) => [{ block, depth }, ...(block.kind === 'subagent' ? placed(block.blocks, depth + 1) : [])])
 

@@ -20,11 +20,14 @@ const TICK_MS = 1_000
 
 export type RunScreenOptions = {
   output: Output
-  /** Whether the answer's text is shown. Without it stdout is left to something else. */
+  /** Whether the answer's text is shown. If not, the caller uses stdout for something else. */
   hasText: boolean
 }
 
-/** Shows a run: the answer's text on stdout, all else on stderr, and on a terminal what goes on at the bottom, in place. */
+/**
+ * Shows a run: the answer's text on stdout, everything else on stderr. On a terminal the current activity is shown at
+ * the bottom and updated in place.
+ */
 export class RunScreen {
   readonly #output: Output
   readonly #hasText: boolean
@@ -32,7 +35,7 @@ export class RunScreen {
   readonly #flow: TextFlow
   readonly #startedAt = performance.now()
   #view: RunView | undefined
-  /** How much of the open block of text has been written, and whether it is the first. */
+  /** How much of the open block of text has been written, and whether it is the first block. */
   #written = 0
   #isFirstText = true
   #endsLine = true
@@ -70,19 +73,19 @@ export class RunScreen {
     this.#line(lines.join('\n'))
   }
 
-  /** The line that asks for a key, below what goes on. It is asked for each second. */
+  /** The line that asks for a key, below the current activity. This function is called each second. */
   setPrompt(prompt: (() => string) | undefined): void {
     this.#prompt = prompt
     this.#draw()
   }
 
-  /** Leaves the terminal to somebody else until `draw` is called by the next event. */
+  /** Lets other code use the terminal until the next event calls `draw`. */
   clear(): void {
     this.#endText()
     this.#live.update([])
   }
 
-  /** Ends the text and says what was used. */
+  /** Ends the text and prints the usage. */
   end(): void {
     this.#prompt = undefined
     clearInterval(this.#ticker)

@@ -6,8 +6,8 @@ import type { Screen } from './ask-person.ts'
 type Place = { screen: Screen; steer(text: string): Promise<unknown> }
 
 /**
- * What a person types while a run works. Enter has the line wait for the end of the run, Tab and `/steer` tell the run. While a question is
- * asked the keys are the question's.
+ * Reads what the user types while a run works. After Enter the line waits for the end of the run; Tab and `/steer` send it to the run as a
+ * steering text. While a question is open, the keys answer the question.
  */
 export class TypeAhead {
   /** The lines that wait, oldest first. */
@@ -47,7 +47,7 @@ export class TypeAhead {
     this.#place = undefined
   }
 
-  /** Call it when a run has failed or was cancelled. The lines that wait are not sent: they become the text that the person edits. */
+  /** Call it when a run has failed or was cancelled. The waiting lines are not sent: they become the text that the user edits. */
   hold(): void {
     this.#text = [...this.queued.splice(0), this.#text].join(' ').trim()
   }

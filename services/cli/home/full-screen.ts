@@ -5,17 +5,17 @@ import type { Io } from '../io.ts'
 const ESC = '\u001b'
 const ENTER = `${ESC}[?1049h${ESC}[?25l`
 const LEAVE = `${ESC}[?25h${ESC}[?1049l`
-/** An arrow or another key with a sequence of its own, or one character. */
+/** A key: an arrow or another special key, or one character. */
 const KEY = new RegExp(String.raw`${ESC}\[[\d;]*[A-Za-z~]|[^]`, 'gu')
 
 type Listeners = {
   onKey(key: string): void
   onResize(): void
-  /** Ctrl-C, SIGINT or SIGTERM, with the exit code that it stands for. */
+  /** Ctrl-C, SIGINT or SIGTERM, with its exit code. */
   onEnd(code: number): void
 }
 
-/** The whole terminal, with its keys, until `close`. Also a crash leaves the terminal as it was, and what it prints is seen. */
+/** Takes over the whole terminal and its keys until `close`. After a crash the terminal is restored too, so that the error message is visible. */
 export class FullScreen {
   readonly #io: Io
   readonly #releases: readonly (() => void)[]

@@ -28,7 +28,7 @@ type Clock = { now: number; localTime(serverTime: string): Date }
 
 const MOST_DONE = 20
 
-/** The lines of the screen: first requests that wait, then runs and plans at work, then those that have ended. */
+/** The lines of the screen: first waiting requests, then running runs and plans, then ended ones. */
 export function itemsOf({ requests, runs, plans }: Known, clock: Clock): Item[] {
   const busy = runs.filter(({ ended_at: end }) => end === null)
   const done = runs.filter(({ ended_at: end }) => end !== null)
@@ -75,7 +75,7 @@ function planItem({
   return { group: 'work', id, text, right: `plan ${status} ${done}/${total}`, enter: ['attach', id] }
 }
 
-/** The chosen line after a key: the line itself, or that in its place when it is gone. */
+/** The line that is selected: the same line, or the line now in its place if it is gone. */
 export function chosenOf(items: readonly Item[], { id, at }: { id: string | undefined; at: number }): number {
   const found = items.findIndex((item) => item.id === id)
   return found >= 0 ? found : Math.max(0, Math.min(at, items.length - 1))
@@ -87,7 +87,7 @@ export type HomeView = { where: string; items: readonly Item[]; chosen: number; 
 const KEYS = 'up down  choose    enter  open    c  chat    q  quit'
 const NOTHING = { request: 'nothing waits for you', work: 'nothing is at work: c begins a chat', done: 'nothing yet' }
 
-/** The whole screen: as many lines as it has rows at most, none of which is wider than it. */
+/** The whole screen: at most as many lines as the screen has rows, and no line is wider than the screen. */
 export function homeLines({ where, items, chosen, notice }: HomeView, { columns, rows, style }: Frame): string[] {
   const width = Math.max(1, columns - 1)
   const body: { line: string; isChosen: boolean }[] = []

@@ -15,8 +15,8 @@ type Next = { command: readonly string[] } | { code: number }
 const TICK_MS = 1_000
 
 /**
- * What needs the person, what is at work and what was done, on the whole terminal, until `q` or Ctrl-C. Opening a line runs the command that
- * a person would type for it, and that command has the terminal until it ends.
+ * Shows waiting requests, running work and ended work on the whole terminal, until `q` or Ctrl-C. Opening a line runs the command that a
+ * user would type for it, and this command has the terminal until it ends.
  */
 export async function openHome(cli: Cli, run: (args: readonly string[]) => Promise<number>): Promise<void> {
   const [client, { url }] = [await cli.engine(), await cli.target()]
@@ -85,14 +85,14 @@ const EVENTS: readonly TenantEventName[] = [
   ...(['permission.requested', 'permission.resolved', 'run.started', 'run.waiting', 'run.ended'] as const),
   ...(['plan.queued', 'plan.step', 'plan.ended'] as const),
 ]
-/** So that a busy server costs no more than a part of a minute's requests. */
+/** The pause keeps the number of requests on a busy server well below the limit per minute. */
 const PAUSE_MS = 4_000
 const IDLE_MS = 30_000
 const MOST_RUNS = 50
 
 type Following = { state: State; url: string; signal: AbortSignal; onChange: () => void }
 
-/** Reads what there is, and again when something has happened, until the signal is aborted. A server that is away is asked again. */
+/** Reads the lists, and reads them again after each event, until the signal is aborted. If the server does not answer, it is asked again. */
 async function follow(client: AgentEngine, { state, url, signal, onChange }: Following): Promise<void> {
   while (!signal.aborted) {
     const attempt = new AbortController()

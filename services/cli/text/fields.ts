@@ -1,6 +1,6 @@
 import { plain, plainJson, plainLine } from './plain.ts'
 
-/** An object as lines of its fields, one below the other; what is within it is indented. Fields without a value are left out. */
+/** An object as lines of its fields, one below the other; nested values are indented. Fields without a value are left out. */
 export function fieldLines(thing: object, indent = ''): string {
   const fields = Object.entries(thing).filter(([, value]) => !isNothing(value))
   const width = Math.max(0, ...fields.map(([name]) => name.length)) + 2

@@ -31,7 +31,7 @@ export function countdown(ms: number): string {
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
 }
 
-/** How long the rest takes if it goes on as until now, as `0:42 left`. Empty before that can be said. */
+/** The estimated rest of the time at the present speed, as `0:42 left`. Empty until it can be estimated. */
 export function timeLeft({ done, total, elapsedMs }: { done: number; total: number; elapsedMs: number }): string {
   if (done <= 0 || done >= total || elapsedMs < 1_000) return ''
   return `${countdown((elapsedMs / done) * (total - done))} left`

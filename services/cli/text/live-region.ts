@@ -1,4 +1,4 @@
-/** The lines at the bottom of a terminal that are drawn again in place. The cursor stands behind the last one. */
+/** The lines at the bottom of a terminal that are redrawn in place. The cursor is after the last line. */
 export class LiveRegion {
   readonly #write: (text: string) => void
   #lines: readonly string[] = []
@@ -11,7 +11,10 @@ export class LiveRegion {
     return this.#lines.length === 0
   }
 
-  /** Shows these lines in place of the present ones, and before them `above`, whole lines that stay. All in one write, and none without a change. */
+  /**
+   * Shows these lines in place of the present ones, and before them `above`, whole lines that stay. Everything is
+   * written at once, and only if something changed.
+   */
   update(lines: readonly string[], above = ''): void {
     const isSame = lines.length === this.#lines.length && lines.every((line, i) => line === this.#lines[i])
     if (isSame && above === '') return

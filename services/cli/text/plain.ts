@@ -1,14 +1,14 @@
 import { HIDDEN, showJson } from '../../../shared/reading/hidden.ts'
 
 /**
- * Text of models, tools and tenants as it may reach a terminal: without what a person does not see, but line ends and tabs, so that no
- * escape sequence is left and nothing reorders what they read. Another blank is a space.
+ * Makes text of models, tools and tenants safe for a terminal: removes all invisible characters except line ends and tabs, so that no
+ * escape sequence is left and nothing reorders the visible text. Any other blank becomes a space.
  */
 export const plain = (text: string): string =>
   text.replaceAll(HIDDEN, (found) => (/[\p{Z}]/u.test(found) ? (/[\u2028\u2029]/.test(found) ? '\n' : ' ') : ''))
 
-/** The same as one line. */
+/** The same, as one line. */
 export const plainLine = (text: string): string => plain(text.replaceAll(/\s+/g, ' ')).trim()
 
-/** JSON whose strings hold nothing hidden but as an escape. */
+/** JSON in which all invisible characters are escaped. */
 export const plainJson = showJson

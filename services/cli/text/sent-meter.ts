@@ -5,7 +5,10 @@ import { cut } from './width.ts'
 
 const DRAW_MS = 250
 
-/** How much of a file was sent and how long the rest takes, as a line of a terminal until it is closed. Elsewhere, and of what is sent at once, it shows nothing. */
+/**
+ * Shows how much of a file was sent and how long the rest takes, as a line of the terminal, until it is closed. Without
+ * a terminal, or for a short upload, it shows nothing.
+ */
 export class SentMeter {
   readonly #name: string
   readonly #total: number

@@ -39,7 +39,7 @@ export function createStyle({ hasColours, isUtf8 }: StyleOptions): Style {
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** The style that an output of this environment can show. `NO_COLOR` counts before `FORCE_COLOR` (no-color.org). */
+/** The style that the output supports in this environment. `NO_COLOR` takes precedence over `FORCE_COLOR` (no-color.org). */
 export function styleOptions(env: Env, isTerminal: boolean): StyleOptions {
   const isForced = Boolean(env['FORCE_COLOR']) && env['FORCE_COLOR'] !== '0'
   const hasColours =

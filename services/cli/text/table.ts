@@ -2,8 +2,8 @@ import { plainLine } from './plain.ts'
 import { cut, padEnd, padStart, shortId, widthOf } from './width.ts'
 
 /**
- * `isNumber` aligns to the right. In a table that is too wide for its terminal, ids that `resolveId` takes (`isId`) are shortened, then
- * columns that are `isMinor` are left out from the right, and then those with `canShrink` give way, the first one first.
+ * `isNumber` aligns to the right. If a table is too wide for the terminal, ids that `resolveId` accepts (`isId`) are shortened first.
+ * Then the `isMinor` columns are left out from the right, and then the columns with `canShrink` are narrowed, beginning with the first.
  */
 export type Column<Row> = {
   title: string
@@ -17,11 +17,14 @@ export type Column<Row> = {
 type Measured = Omit<Column<never>, 'value'> & { cells: string[]; width: number }
 
 const GAP = '  '
-/** The characters that a narrowed column keeps: `COMFORTABLE` while other columns can be left out, and `LEAST` behind that. */
+/** The characters that a narrowed column keeps: `COMFORTABLE` while other columns can be left out, and `LEAST` after that. */
 const COMFORTABLE = 16
 const LEAST = 8
 
-/** The lines of a table that is at most `most` columns wide; without that number it is as wide as it needs to be. Nothing hidden of a text is in them. */
+/**
+ * The lines of a table that is at most `most` columns wide; without `most` it is as wide as needed. Invisible
+ * characters of the texts are removed.
+ */
 export function tableLines<Row>(rows: readonly Row[], columns: readonly Column<Row>[], most?: number): string[] {
   const whole = columns.map(({ value, ...rest }) =>
     measured(rest, [rest.title, ...rows.map((row) => plainLine(value(row)))]),

@@ -3,8 +3,8 @@ import { widthOf } from './width.ts'
 const INDENT = '  '
 
 /**
- * Wraps text between words as it comes, in pieces of any length, on a terminal. The beginning of a word is shown at once; when the word
- * turns out to be too long for its line, it moves to the next one. Lines of the text itself stay lines.
+ * Wraps text between words on a terminal while it arrives in pieces of any length. The beginning of a word is shown at once; when the word
+ * turns out to be too long for its line, it moves to the next one. Line ends in the text are kept.
  */
 export class TextFlow {
   readonly #columns: () => number
@@ -19,7 +19,7 @@ export class TextFlow {
     this.#columns = columns
   }
 
-  /** Whether the cursor stands within a line. */
+  /** Whether the cursor is in the middle of a line. */
   get isOpen(): boolean {
     return this.#column > 0
   }

@@ -7,7 +7,7 @@ export type Caller = Schema<'MeResponse'>
 /** The person who is signed in, the scopes of the token and the features of the server. */
 export const caller = ofTab(() => signal<Caller | undefined>(undefined))
 
-/** Whether the token may be used for something. The server decides; the console hides what it would refuse. */
+/** Whether the token allows an action. The server decides; the console only hides actions that the server would refuse. */
 export const may = (scope: Schema<'Scope'>): boolean => caller().value?.scopes.includes(scope) ?? false
 
 export const has = (feature: string): boolean => caller().value?.features[feature] ?? false

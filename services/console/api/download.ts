@@ -2,7 +2,7 @@ import { ApiError } from '../../../shared/client/errors.ts'
 import { leaving } from '../base/tab.ts'
 import { apiUrl, newestToken } from './engine.ts'
 
-/** Saves what a path of the API sends under this name. */
+/** Downloads a path of the API and saves it under this name. */
 export const download = async (path: string, name: string, accept?: string): Promise<void> =>
   saveFile(await contentOf(path, accept), name)
 

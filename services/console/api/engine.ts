@@ -3,7 +3,7 @@ import { learnServerTime } from '../base/clock.ts'
 import { leaving, ofTab } from '../base/tab.ts'
 import { Pace } from './pace.ts'
 
-/** Gives the token of the signed-in person, and after a refusal a newer one. `undefined` where the server wants none. */
+/** Returns the token of the signed-in person, or a newer one if the server refused this token. `undefined` if the server needs no token. */
 export type TokenSource = (refused?: string) => Promise<string | undefined>
 
 type Engine = { transport?: Transport; base: string; token?: TokenSource | undefined }
@@ -19,13 +19,13 @@ export function openEngine(basePath: string, token: TokenSource | undefined): vo
 
 export const apiAt = (basePath: string): string => location.origin + basePath
 
-/** The address of the API, as it is shown in commands. */
+/** The address of the API for display in commands. */
 export const apiUrl = (): string => engine().base
 
 /** Whether the API wants a token. */
 export const needsToken = (): boolean => engine().token !== undefined
 
-/** A token for a request that is not the transport's, and after a refusal a newer one. */
+/** A token for a request outside the transport, or a newer one if the server refused this token. */
 export const newestToken = async (refused?: string): Promise<string | undefined> => engine().token?.(refused)
 
 export function transport(): Transport {
@@ -42,13 +42,13 @@ export const send = <T>(method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: strin
   return transport().json<T>(method, path, { body })
 }
 
-/** The entries that each list showed last (`kept-list.ts`). It is emptied with each change that the person makes, since any list may show what was changed. */
+/** The entries that each list showed last (`kept-list.ts`). Each change by the person empties it, because any list may show the changed data. */
 export const kept = ofTab(() => new Map<string, unknown>())
 
 /** How often the tab may read by itself. */
 export const pace = ofTab(() => new Pace())
 
-/** Sends until the person leaves. Every answer tells the server's time, to which deadlines are counted. */
+/** Sends requests until the person signs out. Each answer contains the server's time, which the countdowns use. */
 const fetchUntil =
   (leave: AbortSignal): typeof fetch =>
   async (input, init) => {
@@ -57,6 +57,6 @@ const fetchUntil =
       signal: AbortSignal.any([leave, ...(init?.signal ? [init.signal] : [])]),
     })
     learnServerTime(response.headers.get('date'))
-    if (!response.url.endsWith('/events')) pace().learn(response.headers) // The stream has a count of its own.
+    if (!response.url.endsWith('/events')) pace().learn(response.headers) // Requests of the stream are counted separately.
     return response
   }

@@ -5,8 +5,8 @@ import type { Resource } from './resource.ts'
 const MOST_KEPT = 20
 
 /**
- * Keeps what the list of a path shows when one leaves the page, and shows it when one comes back to this address, while it is read again. Only
- * for rows without actions: those could be out of date.
+ * Keeps the entries of a list when the reader leaves the page. When the reader returns to this address, they are shown while the list is read
+ * again. Only for rows without actions, because kept rows may be out of date.
  */
 export function useKept<T>(state: Resource<T>['state'], path: string): void {
   const place = `${location.pathname}${location.search} ${path}`

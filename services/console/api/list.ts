@@ -6,7 +6,7 @@ import { type Concerns, LiveResource, type Resource, useResource } from './resou
 /** Entries of the first page, and of those that somebody asks for. */
 const FIRST = 50
 const MORE = 100
-/** Entries of each request that reads a long list again, and the most entries that are read again. */
+/** The number of entries per request when a long list is read again, and the most entries that are read again. */
 const AGAIN = 200
 const MOST_AGAIN = 1_000
 
@@ -22,7 +22,7 @@ type Pages<Item> = { items: readonly Item[]; next: string | undefined; isIncompl
 
 export type List<Item> = Resource<Pages<Item>> & { more(): Promise<void> }
 
-/** A list of the API, page by page. With more than one page shown, events no longer change it below the reader's eyes. */
+/** A list of the API, page by page. While more than one page is shown, events no longer change the list. */
 export function useList<Item>({ path, field, query = {}, concerns }: Listing): List<Item> {
   const read = async (limit: number, cursor?: string): Promise<Pages<Item>> => {
     const answer = await get<Record<string, unknown>>(path, { limit, ...query, cursor })

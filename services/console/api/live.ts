@@ -13,14 +13,14 @@ type Listener = (event: TenantEvent) => void
 
 const listeners = ofTab(() => new Set<Listener>())
 
-/** Calls the listener for each of the tenant's events, until the returned function is called. `reset` says that some are gone. */
+/** Calls the listener for each of the tenant's events, until the returned function is called. `reset` means that some events were lost. */
 export function onEvent(listener: Listener): () => void {
   const known = listeners()
   known.add(listener)
   return () => void known.delete(listener)
 }
 
-/** Lets everything that is shown be read again, as after a gap in the events. */
+/** Makes all shown data be read again, as after a gap in the events. */
 export function readAgain(): void {
   for (const listener of listeners()) listener({ event: 'reset', data: {} } as TenantEvent)
 }
@@ -36,7 +36,7 @@ export async function goLive(): Promise<void> {
         for (const listener of listeners()) listener(event)
       }
     } catch {
-      liveState().value = 'resuming' // The server is away or refuses: the tab never gives up, and goes on with what it has.
+      liveState().value = 'resuming' // The server does not answer or refuses: the tab never gives up, and keeps showing its data.
       await new Promise((resolve) => setTimeout(resolve, 5_000))
     }
   }

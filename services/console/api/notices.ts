@@ -6,7 +6,7 @@ import { ofTab } from '../base/tab.ts'
 
 const current = (): NotificationPermission => ('Notification' in globalThis ? Notification.permission : 'denied')
 
-/** Whether the browser shows notices of the console: `default` until the person was asked. */
+/** Whether the browser may show notifications of the console: `default` until the person was asked. */
 export const noticePermission = ofTab(() => signal<NotificationPermission>(current()))
 
 export async function askForNotices(): Promise<void> {
@@ -17,7 +17,7 @@ export async function askForNotices(): Promise<void> {
 const shown = ofTab(() => new Map<string, Notification>())
 const MOST_SHOWN = 20
 
-/** Shows a notice of the browser for a new permission request, where the person allows it. */
+/** Shows a browser notification for a new permission request, if the person allows it. */
 export function onRequest({ event, data }: TenantEvent): void {
   const id = String(data['request_id'])
   if (event === 'permission.resolved') take(id)

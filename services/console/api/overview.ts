@@ -3,14 +3,14 @@ import { learnServerTime } from '../base/clock.ts'
 import type { Overview } from '../base/overview.ts'
 import { ofTab } from '../base/tab.ts'
 
-/** The newest answer and the time of it, and why there is no newer one. */
+/** The newest answer, its time, and the error if a newer one could not be read. */
 export const overview = ofTab(() => signal<{ data?: Overview; readAt?: number; problem?: string }>({}))
 
-/** It has no events, unlike the API: it is asked again after this time, while somebody sees the page. */
+/** The overview has no events, so it is read again after this time while the page is visible. */
 const EVERY_MS = 5_000
 const WITHIN_MS = 10_000
 
-/** Reads the overview again and again, until the returned function is called. */
+/** Reads the overview repeatedly, until the returned function is called. */
 export function watchOverview(): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined
   let isOver = false

@@ -1,10 +1,10 @@
 const MINUTE_MS = 60_000
-/** Turns that are free at once after a while without any: what a page shows is read again together. */
+/** How many reads may happen at once after a pause, so that all lists of a page can be read together. */
 const BURST = 4
 
 /**
- * Keeps the readings that nobody has asked for from using up the caller's requests a minute, which people's own clicks need: a tab makes no
- * more of them in a minute than half of those that are left. So however many lists of however many tabs follow a busy tenant, some always are.
+ * Limits automatic reads, so that enough of the caller's requests per minute are left for clicks: a tab uses at most half of the remaining
+ * requests for them. So some requests always remain, for any number of lists and tabs.
  */
 export class Pace {
   #left = Number.POSITIVE_INFINITY
@@ -17,7 +17,7 @@ export class Pace {
     if (left !== null) this.#left = Number(left)
   }
 
-  /** Takes a turn where one is free and returns 0, or the time until there may be one. */
+  /** If a read is allowed now, counts it and returns 0; otherwise returns the time until one may be allowed. */
   turnMs(now: number): number {
     if (this.#left === Number.POSITIVE_INFINITY) return 0
     const gapMs = MINUTE_MS / Math.max(1, this.#left / 2)
@@ -28,7 +28,7 @@ export class Pace {
     return 0
   }
 
-  /** Counts one more request of a reading that has its turn. */
+  /** Counts a further request of a read that was allowed. */
   more(): void {
     this.#turns--
   }

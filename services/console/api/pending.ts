@@ -9,10 +9,10 @@ import { LiveResource } from './resource.ts'
 
 export type Ask = Schema<'PendingPermission'>
 
-/** `total`: how many wait in all, of which the server has given the first. */
+/** `total`: the number of all waiting requests; the server returns only the first ones. */
 type Pending = { asks: readonly Ask[]; total: number }
 
-/** The permission requests that wait for an answer. One list for the whole tab: the badge, Home, Chat and Approvals show it. */
+/** The permission requests that wait for an answer. The whole tab has one such list, which the badge, Home, Chat and Approvals show. */
 export const pending = ofTab(() => new LiveResource(readPending, isNew))
 
 /** Read at a time, and more when somebody asks for them. */
@@ -32,7 +32,7 @@ export const asks = ofTab(() =>
 /** How many wait, those that are not read included. */
 export const waitingCount = ofTab(() => computed(() => known().value.total))
 
-/** The ids of requests that were decided while this tab was open, however that was: they are not asked again. */
+/** The ids of requests that were decided, here or elsewhere, while this tab was open. They are not shown again. */
 const decided = ofTab(() => signal<ReadonlySet<string>>(new Set()))
 
 function isNew({ event, data }: TenantEvent): boolean {
@@ -58,7 +58,7 @@ async function readPending(): Promise<Pending> {
   return { asks: waiting, total: cursor === undefined ? waiting.length : Math.max(total ?? 0, waiting.length + 1) }
 }
 
-/** Reads further ones of a long list. */
+/** Reads further requests of a long list. */
 export function readMorePending(): void {
   wanted().value = known().peek().asks.length + PAGE
   pending().reload()
@@ -76,7 +76,7 @@ function onDecision({ event, data }: TenantEvent): void {
   if (event === 'run.ended') forget(({ run_id }) => run_id === data['run_id'])
 }
 
-/** Puts a request on the list that the stream of its run has told. */
+/** Adds a request that arrived in the stream of its run. */
 export function learn(ask: Ask): void {
   const isOver = Date.parse(ask.expires_at) < serverNow()
   if (
@@ -92,13 +92,13 @@ export function learn(ask: Ask): void {
   pending().set({ asks: [...before, ask], total: total + 1 })
 }
 
-/** A request was decided: it is not asked again, whatever a list that was read before says. */
+/** Marks a request as decided: it is not shown again, even if an older answer still lists it. */
 export function settle(id: string): void {
   decided().value = new Set([...decided().peek(), id])
   forget((ask) => ask.id === id)
 }
 
-/** Takes requests off the list. One that is not whole is read again, since others take their places. */
+/** Removes requests from the list. If the list is incomplete, it is read again, because others move up. */
 function forget(isOver: (ask: Ask) => boolean): void {
   const { asks: before, total } = known().peek()
   const over = before.filter(isOver)

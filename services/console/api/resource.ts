@@ -4,15 +4,15 @@ import type { TenantEvent } from '../../../shared/client/api.ts'
 import { pace } from './engine.ts'
 import { onEvent } from './live.ts'
 
-/** Something that is read from the API. While it is read again it keeps what it had. */
+/** Data that is read from the API. The old data stays while it is read again. */
 export type Loaded<T> = { data: T | undefined; error: Error | undefined; isLoading: boolean }
 
 export type Resource<T> = { state: Signal<Loaded<T>>; reload(): void }
 
-/** Whether it is read again for an event. A number: after this many milliseconds, because what the event tells is stored later. */
+/** Whether an event makes the resource be read again. A number: after this many milliseconds, because the server stores the data after the event. */
 export type Concerns = (event: TenantEvent) => boolean | number
 
-/** Between two readings for events, at least: a busy tenant must not use up the caller's requests. */
+/** The least time between two reads for events: a busy tenant must not use up the caller's requests. */
 const PAUSE_MS = 2_500
 const SOON_MS = 150
 
@@ -24,7 +24,7 @@ export class LiveResource<T> implements Resource<T> {
   #timer: ReturnType<typeof setTimeout> | undefined
   #isWanted = false
   #lastAt = 0
-  /** When all that events have told is stored. */
+  /** The time at which the data of all events so far is stored. */
   #storedAt = 0
   #turn = 0
 
@@ -33,7 +33,7 @@ export class LiveResource<T> implements Resource<T> {
     this.#concerns = concerns
   }
 
-  /** Reads for the first time and listens, until the returned function is called. */
+  /** Reads for the first time, and listens for events until the returned function is called. */
   readonly watch = (): (() => void) => {
     this.reload()
     const stop = onEvent((event) => {
@@ -61,13 +61,13 @@ export class LiveResource<T> implements Resource<T> {
     if (this.#storedAt > this.#lastAt + SOON_MS) this.want(this.#storedAt - this.#lastAt)
   }
 
-  /** Shows a value that is known already, such as the answer to a change. */
+  /** Shows a value that is already known, such as the answer to a change. */
   readonly set = (data: T): void => {
     this.#turn++
     this.state.value = { data, error: undefined, isLoading: false }
   }
 
-  /** Reads soon, for something that has happened. A tab that nobody sees reads when it is seen again. */
+  /** Reads soon, because of an event. A hidden tab reads when it becomes visible again. */
   readonly want = (afterMs = SOON_MS): void => {
     this.#isWanted = true
     if (this.#timer !== undefined || document.hidden) return
@@ -102,7 +102,7 @@ export class LiveResource<T> implements Resource<T> {
 
 /** A resource of a component: read when `key` changes, and again for the events that concern it. */
 export function useResource<T>(key: string, load: () => Promise<T>, concerns?: Concerns): LiveResource<T> {
-  // The key stands for everything that `load` reads.
+  // `key` represents all inputs of `load`.
   const resource = useMemo(() => new LiveResource(load, concerns), [key])
   useEffect(resource.watch, [resource])
   return resource

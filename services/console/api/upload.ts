@@ -5,7 +5,7 @@ import { apiUrl, newestToken } from './engine.ts'
 
 type Sending = { signal: AbortSignal; onProgress(share: number): void }
 
-/** Keeps a file at the server. A token that is refused is asked for again, once. Throws what the client throws. */
+/** Uploads a file to the server. If the token is refused, a new one is requested once. Throws the same errors as the client. */
 export async function upload(file: File, sending: Sending): Promise<Schema<'File'>> {
   const bearer = await newestToken()
   let answer = await sendBytes(file, bearer, sending)
@@ -17,7 +17,7 @@ export async function upload(file: File, sending: Sending): Promise<Schema<'File
   return kept
 }
 
-/** `fetch` does not tell how much of a body it has sent. */
+/** `fetch` does not report how much of a body it has sent. */
 function sendBytes(file: File, bearer: string | undefined, { signal, onProgress }: Sending): Promise<Response> {
   const request = new XMLHttpRequest()
   const until = AbortSignal.any([leaving().signal, signal])

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 import { ofTab } from './tab.ts'
 
-/** The sentence that screen readers say next. Deltas of a text are never announced. */
+/** The sentence that screen readers read out next. Deltas of a text are never announced. */
 export const announcement = ofTab(() => signal(''))
 
 export function announce(sentence: string): void {

@@ -1,6 +1,6 @@
 type Store = 'localStorage' | 'sessionStorage'
 
-/** What the browser keeps over a reload. One that keeps nothing for this page, by its settings, has nothing. */
+/** Data that the browser keeps across a reload. If its settings forbid this, there is none. */
 export function kept(store: Store, name: string): string | undefined {
   try {
     return globalThis[store].getItem(name) ?? undefined

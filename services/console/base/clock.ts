@@ -1,7 +1,10 @@
 import { signal } from '@preact/signals'
 import { ofTab } from './tab.ts'
 
-/** The clock of the server. `offsetMs`: how far this machine's is behind it, by the newest answer. Deadlines are the server's times. */
+/**
+ * The clock of the server. `offsetMs`: how far this machine's clock is behind it, measured with the newest answer.
+ * Deadlines are given in the server's time.
+ */
 const server = ofTab(() => ({
   offsetMs: 0,
   readers: 0,

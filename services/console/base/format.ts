@@ -53,7 +53,7 @@ export function money(usd: number): string {
   return `$${usd.toFixed(usd >= 0.01 ? 3 : 4)}`
 }
 
-/** `87 %`: a share that is not whole is never rounded to all or nothing. */
+/** `87 %`: a share is never rounded to 0 % or 100 % unless it is exactly that. */
 export function percent(share: number): string {
   const rounded = Math.round(share * 100)
   if (rounded === 100 && share < 1) return '99 %'
@@ -91,5 +91,5 @@ export function moment(at: string, before?: string): string {
 /** The name of the reader's zone, such as `Europe/Berlin`. */
 export const zone = (): string => AT_TIME.resolvedOptions().timeZone
 
-/** `run_0f8f…50e`: what tells ids apart at a glance. */
+/** `run_0f8f…50e`: a short form that still distinguishes ids. */
 export const shortId = (id: string): string => (id.length > 20 ? `${id.slice(0, 9)}…${id.slice(-4)}` : id)

@@ -1,4 +1,4 @@
-/** Values of a JSON document that may be half written: each reader takes what is there, and nothing else. */
+/** Values of a JSON document that may be incomplete: each function reads the parts that exist, and ignores the rest. */
 export type JsonObject = Readonly<Record<string, unknown>>
 
 export type Path = readonly (string | number)[]
@@ -19,7 +19,7 @@ export const textsOf = (value: unknown): readonly string[] =>
 export const pointerOf = (path: Path): string =>
   path.map((key) => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 
-/** The document with another value at a path; `undefined` takes the value out. What does not change stays the same object. */
+/** The document with another value at a path; `undefined` removes the value. Unchanged parts stay the same objects. */
 export function withValue(value: unknown, path: Path, next: unknown): unknown {
   const [key, ...rest] = path
   if (key === undefined) return next
@@ -28,7 +28,7 @@ export function withValue(value: unknown, path: Path, next: unknown): unknown {
     const list = listOf(value)
     return changed === undefined ? list.toSpliced(key, 1) : list.toSpliced(key, 1, changed)
   }
-  // Built from entries: a name such as __proto__ is a name like all others.
+  // Built from entries, so that a name such as __proto__ is treated like any other name.
   const entries = Object.entries(objectOf(value))
   const at = entries.findIndex(([name]) => name === key)
   if (changed === undefined) return Object.fromEntries(entries.filter(([name]) => name !== key))

@@ -1,7 +1,7 @@
 /** A line of two texts: in both, or in one of them. */
 export type DiffLine = { kind: 'same' | 'removed' | 'added'; text: string }
 
-/** The table of a comparison has no more cells. Larger texts are compared by their ends alone. */
+/** The most cells of a comparison table. Of larger texts only the equal beginning and end are compared. */
 const MOST_CELLS = 1_000_000
 
 /** The lines of two texts, with what was removed before what was added. */

@@ -1,4 +1,7 @@
-/** A browser lays out no more of one text at a time: each line takes its time, and a line from right to left that of its square. */
+/**
+ * The longest part that the browser lays out at once: each line takes time, and a right-to-left line takes time that
+ * grows with the square of its length.
+ */
 const MOST_WHOLE = { chars: 10_000, lines: 400 } as const
 const MOST_OF_PART = { chars: 2_000, lines: 100 } as const
 /** A part ends at a blank that is so near. */
@@ -8,7 +11,7 @@ const COLUMNS = 40
 /** A browser lays out all of a field at once, with each change. */
 const MOST_LINES = 2_500
 const MOST_RIGHT_TO_LEFT = 10_000
-/** A browser draws what one font has as one run, and takes its time for each. */
+/** The browser draws text of one font as one run, and each run takes time. */
 const MOST_RUNS = 5_000
 const RUNS = /[\t\n -~]+|[\u00a0-\u058f]+|[\u2e80-\ud7ff]+|[\u0590-\u2e7f\ud800-\uffff]+/g
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u
@@ -40,7 +43,7 @@ export function hasMoreLines(text: string, most: number): boolean {
   return true
 }
 
-/** The parts of a text, in order: they end behind a line where they can, else at a blank, and never within a character or an escape. */
+/** The parts of a text, in order: a part ends at a line end if possible, otherwise at a blank, and never within a character or an escape. */
 export function partsOf(text: string): string[] {
   const parts: string[] = []
   for (let from = 0; from < text.length; ) {

@@ -8,7 +8,7 @@ export type ApiRequest = {
 
 type Target = { url: string; hasToken: boolean }
 
-/** For a shell: `$AE_TOKEN` stands for the token, which is shown nowhere. */
+/** The request for a shell, with `$AE_TOKEN` in place of the token, which is never shown. */
 export function asCurl({ method, path, query, body }: ApiRequest, { url, hasToken }: Target): string {
   const parts = [
     `curl ${method === 'GET' ? '' : `-X ${method} `}${quoted(`${url}${path}${searchOf(query)}`)}`,

@@ -9,7 +9,7 @@ export type Place = { path: string; query: URLSearchParams }
 
 const place = ofTab(() => signal<Place>(read()))
 
-/** The page that the address names, without the console's own prefix, and its filters. */
+/** The path of the page in the address, without the console's own prefix, and the page's filters. */
 export const here = ofTab(() => computed(() => place().value))
 
 /** The address of a page. Filters that are empty are left out. */
@@ -21,7 +21,7 @@ export function hrefOf(path: string, query: Readonly<Record<string, string | und
   return `${ROOT}${path}${text === '' ? '' : `?${text}`}`
 }
 
-/** Goes to another page, of which the top is shown, or changes what is shown of this one. */
+/** Goes to the top of another page, or changes the view of this page. */
 export function navigate(href: string, { replace = false } = {}): void {
   const { path } = place().peek()
   if (replace) history.replaceState(history.state, '', href)
@@ -39,7 +39,7 @@ export function setFilters(changes: Readonly<Record<string, string | undefined>>
   navigate(hrefOf(path, { ...Object.fromEntries(query), ...changes }), { replace: true })
 }
 
-/** Lets clicks on links to pages of the console change the page without loading it again. A link to a place on a page is the browser's. */
+/** Handles clicks on links to pages of the console, so that the page changes without a reload. The browser handles links to a place on a page. */
 export function watchAddress(): void {
   watchScroll()
   addEventListener('popstate', () => {
@@ -60,7 +60,7 @@ export function watchAddress(): void {
 const isPlainClick = (event: MouseEvent) =>
   event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey && !event.defaultPrevented
 
-/** Whether one came to the page from this one: going back shows it as it was left, with its filters and its scroll. */
+/** Whether the reader came from this page: then going back restores it with its filters and its scroll position. */
 const isFrom = ({ href }: URL) => (history.state as { from?: string } | null)?.from === pathOf(href)
 
 const isHere = ({ origin, pathname }: URL) =>

@@ -1,6 +1,6 @@
 import { ofTab } from './tab.ts'
 
-/** Input by which a reader moves on the page. From then on the page is not scrolled to its former place any more. */
+/** Input events with which a reader moves on the page. After one of them the page is no longer scrolled to its earlier position. */
 const OWN_MOVES = ['wheel', 'touchstart', 'mousedown', 'keydown'] as const
 
 /** It waits for the page to be long enough. */
@@ -8,7 +8,7 @@ const waiting = ofTab((): { observer?: MutationObserver | undefined } => ({}))
 
 const scrolled = (): Element | null => document.querySelector('#page')
 
-/** Keeps in the browser's history how far its entries are scrolled: it does so itself only where the window scrolls. */
+/** Keeps the scroll position of each entry in the browser's history. The browser does this itself only if the window scrolls. */
 export function watchScroll(): void {
   document.addEventListener('scrollend', ({ target }) => target === scrolled() && keepScroll(), { capture: true })
   // A scroll that has just ended has not been told yet. What is kept at `pagehide` may come too late for a reload.
@@ -27,7 +27,7 @@ export function scrollToTop(): void {
   scrolled()?.scrollTo(0, 0)
 }
 
-/** Scrolls as far as the entry was, as soon as the page is long enough for it. */
+/** Scrolls to the entry's position as soon as the page is long enough. */
 export function restoreScroll(): void {
   stop()
   const { top } = (history.state ?? {}) as { top?: number }

@@ -3,7 +3,7 @@ import { readable } from '../../../shared/reading/hidden.ts'
 import { isLong, linesOf, partsOf } from './long-text.ts'
 import './texts.css'
 
-/** Attributes that people read or hear. The value of a field stays as it is. */
+/** Attributes that people see or hear. The value of a field stays as it is. */
 const READ: readonly string[] = [
   'title',
   'aria-label',
@@ -15,8 +15,8 @@ const READ: readonly string[] = [
 ]
 
 /**
- * Shows what texts hide, and texts of any length without keeping the page busy, whichever component prints them: each text of the page
- * passes here.
+ * Makes invisible characters visible, and shows texts of any length without blocking the page. This applies to all components, because
+ * each text of the page passes here.
  */
 export function showTexts(): void {
   const before = options.vnode
@@ -27,7 +27,7 @@ export function showTexts(): void {
   }
 }
 
-/** Preact keeps the text of a node in the place of its properties. */
+/** For a text node, Preact keeps the text in the field `props`. */
 type TextNode = { type: unknown; props: unknown }
 
 function show(vnode: TextNode): void {
@@ -43,7 +43,7 @@ function showNames(props: Record<string, unknown>): void {
   }
 }
 
-/** A long text in parts, of which the browser lays out those near the screen only. It is searched, read aloud and copied as a whole. */
+/** A long text in parts: the browser lays out only the parts near the screen. Search, screen readers and copying see the whole text. */
 const LongText = ({ text }: { text: string }): VNode =>
   h(
     Fragment,

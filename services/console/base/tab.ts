@@ -1,8 +1,8 @@
 let known = new Map<() => unknown, unknown>()
 
 /**
- * A part of what this tab knows, made when it is first asked for. All of it stands in one object, which is dropped when the person signs
- * out: no module of the console keeps anything that changes elsewhere (test/console/base/tab.test.ts).
+ * A part of this tab's state, created at its first use. The whole state is in one object, which is dropped when the person signs out. No
+ * module of the console keeps changing data anywhere else (test/console/base/tab.test.ts).
  */
 export function ofTab<T>(make: () => T): () => T {
   return () => {
@@ -11,11 +11,11 @@ export function ofTab<T>(make: () => T): () => T {
   }
 }
 
-/** Ends the requests, streams and watches of the tab (`leaving`), and drops all that it knows. */
+/** Ends the requests, streams and watches of the tab (`leaving`), and drops its state. */
 export function forgetTab(): void {
   leaving().abort()
   known = new Map()
 }
 
-/** It is aborted when the person leaves. What goes on by itself ends with it. */
+/** Aborted when the person signs out. Background work ends with it. */
 export const leaving = ofTab(() => new AbortController())

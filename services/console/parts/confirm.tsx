@@ -11,12 +11,12 @@ type ConfirmProps = {
   /** When it fails the dialog stays open and shows the reason. */
   onConfirm(): Promise<void>
   onClose(): void
-  /** What can be chosen, behind the text. */
+  /** The options, after the text. */
   more?: ComponentChildren
   children: ComponentChildren
 }
 
-/** Asks before something that cannot be taken back. `children` say what it does. */
+/** Asks for a confirmation before an action that cannot be undone. `children` explain the action. */
 export function Confirm({ title, submit, isDangerous = false, onConfirm, onClose, more, children }: ConfirmProps) {
   const isBusy = useSignal(false)
   const confirm = (event: Event) => {

@@ -7,7 +7,7 @@ const RequestTexts = lazy(() => import('./request-texts.tsx').then((loaded) => l
 
 const LABEL = 'Copy as curl, ae or TypeScript'
 
-/** Copies the request behind a page, for a shell and for TypeScript. */
+/** Copies the API request of a page as a shell command or as TypeScript. */
 export function CopyAs(request: ApiRequest) {
   const isOpen = useSignal(false)
   return (

@@ -7,11 +7,14 @@ type DraftInputProps = {
   class: string
   placeholder?: string
   isSearch?: boolean
-  /** Called with the trimmed text when one has changed it and leaves the field or presses Enter. */
+  /** Called with the trimmed text when the person has changed it and leaves the field or presses Enter. */
   onCommit(text: string): void
 }
 
-/** An input whose text counts when it is finished: half a name is none. Until then it stays as typed, whatever is drawn again meanwhile. */
+/**
+ * An input whose text is used only when it is finished, because half a name is not a name. Until then the typed text
+ * stays, even if the page is drawn again.
+ */
 export function DraftInput({ label, value, isSearch = false, onCommit, ...look }: DraftInputProps) {
   const typed = useSignal<string | undefined>(undefined)
   const common = {

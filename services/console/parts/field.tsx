@@ -29,7 +29,7 @@ type SelectFieldProps = {
   value: Signal<string>
   choices: readonly string[]
   hint?: string
-  /** The words for a choice, where it is not one itself. */
+  /** The label of a choice, if it differs from the value. */
   nameOf?(choice: string): string
 }
 

@@ -9,12 +9,12 @@ type FigureProps = {
   name: string
   used: number
   of?: number | null | undefined
-  /** How much of it was used in each of equal times. */
+  /** The usage in each of several equal time spans. */
   trend?: readonly number[]
   show(value: number): string
 }
 
-/** A number, and how much of its budget it is where it has one. */
+/** A number, and its share of the budget if it has one. */
 export const Figure = ({ name, used, of, trend, show }: FigureProps) => (
   <div>
     <dt class="small soft">{name}</dt>
@@ -31,7 +31,7 @@ export const Figure = ({ name, used, of, trend, show }: FigureProps) => (
 
 const HEIGHT = 24
 
-/** A bar for each value; that of the largest has the whole height, and what is not nothing can be seen. */
+/** A bar for each value. The largest bar has the whole height, and every value above 0 is visible. */
 function Sparkline({ values }: { values: readonly number[] }) {
   const most = Math.max(...values)
   return (

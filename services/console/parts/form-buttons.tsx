@@ -1,6 +1,6 @@
 type FormButtonsProps = { submit: string; look?: 'main' | 'danger'; isOff?: boolean; back?: string; onBack(): void }
 
-/** The two ways out of a form: what it does, named, and back. */
+/** The two buttons of a form: its action, and back. */
 export const FormButtons = ({ submit, look = 'main', isOff = false, back = 'Back', onBack }: FormButtonsProps) => (
   <div class="row">
     <button type="submit" class={`button ${look}`} disabled={isOff}>

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import type { Resource } from '../api/resource.ts'
 import { Notice } from './notice.tsx'
 
-/** The failure in the server's words, and the one thing to do about it. */
+/** The server's error message, and a button for what the reader can do. */
 export const Failure = ({ error, onRetry }: { error: Error; onRetry(): void }) => (
   <Notice tone="bad">
     <div class="row">
@@ -16,7 +16,7 @@ export const Failure = ({ error, onRetry }: { error: Error; onRetry(): void }) =
 
 type LoadedProps<T> = { from: Resource<T>; children: (data: T) => ComponentChildren }
 
-/** Shows what was read. Failures stand above it, and what was read before stays. */
+/** Shows the data that was read. Errors are shown above it, and earlier data stays. */
 export function Loaded<T>({ from, children }: LoadedProps<T>) {
   const { data, error, isLoading } = from.state.value
   return (

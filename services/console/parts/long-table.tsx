@@ -5,12 +5,12 @@ import { useWindow } from './window.ts'
 import './long-table.css'
 
 type LongTableProps<Item> = {
-  /** Names the widths of its columns: `--columns` of this class, unless they are given. */
+  /** The CSS class whose `--columns` sets the widths of the columns, unless `widths` is given. */
   look: string
   columns?: string | undefined
   head: ComponentChildren
   items: readonly Item[]
-  /** Gives the same row for the same item, always: what was drawn is not drawn again. The row says its number to those who do not see it. */
+  /** Must always return the same row for the same item, so that it is not drawn again. The row contains its number for screen readers. */
   row(item: Item, number: number): ComponentChildren
 }
 
@@ -18,8 +18,8 @@ const ROWS = 5
 const ROW_PX = 41
 
 /**
- * A table of thousands of rows. They stand in blocks, of which those near the screen are drawn only; each row is a grid, as a table without
- * fixed columns has to be laid out as a whole. The roles are named since a grid would take them away.
+ * A table of thousands of rows. The rows are in blocks, and only the blocks near the screen are drawn. Each row is a grid, because a table
+ * without fixed columns must be laid out as a whole. The roles are set explicitly because a grid removes them.
  */
 export function LongTable<Item>({ look, columns, head, items, row }: LongTableProps<Item>) {
   const table = useRef<HTMLTableElement>(null)

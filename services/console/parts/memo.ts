@@ -1,6 +1,6 @@
 import { Component, type ComponentChild, type FunctionComponent, h } from 'preact'
 
-/** A component that is drawn again only when one of its properties is another value. */
+/** A component that is drawn again only when one of its properties has changed. */
 export function memo<Props extends object>(view: FunctionComponent<Props>): FunctionComponent<Props> {
   class Memo extends Component<Props> {
     override shouldComponentUpdate(next: Readonly<Props>): boolean {

@@ -16,12 +16,12 @@ export function Notice({ tone = 'info', children }: NoticeProps) {
 type EmptyProps = {
   title: string
   children?: ComponentChildren
-  /** How one gets there, step by step. */
+  /** The steps that lead to it. */
   how?: readonly string[]
   action?: ComponentChildren
 }
 
-/** The text of a page that has nothing to show: its purpose, and the one next action. */
+/** The text of an empty page: its purpose, and the next action. */
 export function Empty({ title, children, how, action }: EmptyProps) {
   return (
     <div class="empty">

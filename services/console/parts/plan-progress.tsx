@@ -3,7 +3,7 @@ import './plan-progress.css'
 
 type Look = 'done' | 'failed' | 'skipped' | 'running' | 'pending'
 
-/** Things by their states: how each state looks, how many are in it, and its word. */
+/** The number of entries in each state, with the look and the name of the state. */
 export type ProgressParts = readonly (readonly [look: Look, count: number, word: string])[]
 
 const ORDER = ['done', 'failed', 'skipped', 'running', 'pending'] as const

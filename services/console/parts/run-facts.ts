@@ -5,14 +5,14 @@ import { hrefOf } from '../base/router.ts'
 
 type Run = Schema<'Run'>
 
-/** The name of a run in a list: its prompt where that is kept, else what it belongs to. */
+/** The name of a run in a list: its prompt if that is kept, otherwise what it belongs to. */
 export function nameOf({ title, flow, step_id, kind, run_id }: Run): string {
   if (flow !== undefined) return flow
   if (step_id !== undefined) return showControls(title === undefined ? step_id : `${step_id}: ${title}`)
   return title ? showControls(title) : `${kind ?? 'run'} ${shortId(run_id)}`
 }
 
-/** The page that shows a run: its plan, or the conversation where it still is, else its record. */
+/** The page that shows a run: its plan, or its conversation if that still exists, otherwise its record. */
 export function placeOf({ run_id, session_id, plan_id, kind, status }: Run): string {
   if (kind === 'plan' && plan_id !== undefined) return hrefOf(`/plans/${plan_id}`)
   const isOpen = status === 'running' || status === 'waiting'

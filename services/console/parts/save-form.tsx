@@ -13,7 +13,7 @@ type SaveFormProps = {
   children: ComponentChildren
 }
 
-/** Saves what its fields hold, and says above its button why the server does not take it. */
+/** A form that saves the values of its fields. If the server refuses them, it shows the reason above the button. */
 export function SaveForm({ submit, onSave, isOff = false, say = messageOf, more, children }: SaveFormProps) {
   const problem = useSignal<string | undefined>(undefined)
   const isBusy = useSignal(false)

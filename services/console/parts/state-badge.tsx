@@ -2,7 +2,7 @@ import { Icon, type IconName } from './icon.tsx'
 
 type Look = { tone: '' | 'good' | 'warn' | 'bad' | 'busy'; icon: IconName; word: string }
 
-/** Every state that the API names, as a word and an icon: never by its colour alone. */
+/** A state of the API as a word and an icon, never only as a colour. */
 const LOOKS: Readonly<Record<string, Look>> = {
   running: { tone: 'busy', icon: 'spinner', word: 'Running' },
   waiting: { tone: 'warn', icon: 'clock', word: 'Waiting' },

@@ -28,7 +28,10 @@ type AreaProps = Omit<TextareaHTMLAttributes, 'value' | 'onInput' | 'ref'> & {
   field?: RefObject<HTMLTextAreaElement | null>
 }
 
-/** The text area of the console. It names a text that it cannot show, and leaves it as it is; it takes nothing that would make its text such a one. */
+/**
+ * The text area of the console. If it cannot show a text, it says so and does not change the text. It refuses input
+ * that would make the text impossible to show.
+ */
 export const Area = ({ value, onInput, field, ...rest }: AreaProps) => (
   <textarea
     {...rest}

@@ -3,7 +3,7 @@ import { useEffect, useMemo } from 'preact/hooks'
 import { clock, runClock } from '../base/clock.ts'
 import { absolute, countdown, duration, relative } from '../base/format.ts'
 
-/** A time relative to now, and the whole of it where the pointer or the focus rests. */
+/** A time relative to now; pointer or focus shows the full time. */
 export function Ago({ at }: { at: string }) {
   useEffect(runClock, [])
   const text = useMemo(() => computed(() => relative(at, clock().value)), [at]) // It changes more seldom than the clock.
@@ -14,7 +14,7 @@ export function Ago({ at }: { at: string }) {
   )
 }
 
-/** How long something has taken, counting on while it goes on. */
+/** A duration, which keeps counting while the work continues. */
 export function Took({ from, to }: { from: string; to: string | null | undefined }) {
   useEffect(to ? () => undefined : runClock, [to])
   const end = to ? Date.parse(to) : clock().value

@@ -8,8 +8,9 @@ const MARGIN_PX = 200
 export type Part = { block: number } | { gap: 'above' | 'between' | 'below'; px: number }
 
 /**
- * Decides which blocks of a table are drawn: those near the screen, and those around the row that has the focus, as its reader goes on from
- * there with the keyboard. A block keeps the height that it had when it was drawn, and has the mean of the others before that.
+ * Decides which blocks of a table are drawn: those near the screen, and those around the row that has the focus, because the reader
+ * continues from there with the keyboard. A block keeps the height that was measured when it was drawn; before that it has the mean height
+ * of the others.
  */
 export function useWindow(table: RefObject<HTMLTableElement | null>, count: number, guessPx: number): Part[] {
   const heights = useRef(new Heights(guessPx)).current
@@ -43,7 +44,7 @@ class Heights {
     this.#guessPx = guessPx
   }
 
-  /** Measures the blocks that are drawn. When the table has another width, so have all others another height. */
+  /** Measures the blocks that are drawn. When the width of the table has changed, the heights of all other blocks have changed too. */
   learn(table: HTMLTableElement): void {
     if (table.clientWidth !== this.#widthPx) this.#known = []
     this.#widthPx = table.clientWidth
@@ -51,7 +52,7 @@ class Heights {
       if (dataset['block'] !== undefined && offsetHeight > 0) this.#known[Number(dataset['block'])] = offsetHeight
   }
 
-  /** How far each block reaches down. */
+  /** The bottom position of each block. */
   ends(count: number): number[] {
     const known = Object.values(this.#known)
     const mean = known.length === 0 ? this.#guessPx : known.reduce((sum, px) => sum + px, 0) / known.length

@@ -23,7 +23,7 @@ const Expired = lazy(loadExpired)
 const NoPage = lazy(() => import('../pages/no-page.tsx').then((loaded) => loaded.NoPage))
 const SignInPage = lazy(() => import('../sign-in/sign-in-page.tsx').then((loaded) => loaded.SignInPage))
 
-/** The whole console: the frame, and in it the page that the address names. */
+/** The whole console: the frame with the page of the address. */
 export function Console() {
   const now = signIn().value
   if (now.state !== 'in' && now.state !== 'expired') return <SignInPage signIn={now} />
@@ -73,7 +73,7 @@ function SignedIn() {
   )
 }
 
-/** The title and the icon of the tab say how many requests wait, also while nobody looks at the page. */
+/** The title and the icon of the tab show how many requests wait, even if the page is hidden. */
 function TabTitle({ name }: { name: string | undefined }) {
   const waiting = waitingCount().value
   useEffect(() => {

@@ -13,7 +13,7 @@ export const openPalette = (): void => {
 /** `g` waits this long for the letter of a page. */
 const SECOND_KEY_MS = 1_200
 
-/** Ctrl-K, `/` and `?` open the palette, `g` with a letter goes to a page, and Escape closes a menu. Keys that somebody types into a field are left alone. */
+/** Ctrl-K, `/` and `?` open the palette, `g` with a letter goes to a page, and Escape closes a menu. Keys typed into a field are ignored. */
 export function watchKeys(): () => void {
   let isGoing = false
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -49,7 +49,7 @@ export function watchKeys(): () => void {
   }
 }
 
-/** The focus goes back to what has opened the menu. */
+/** The focus returns to the element that opened the menu. */
 function closeMenu(): void {
   const menu = document.querySelector<HTMLDetailsElement>('.menu[open]')
   if (!menu) return

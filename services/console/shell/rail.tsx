@@ -6,7 +6,7 @@ import icon from '../icon.svg'
 import { Icon } from '../parts/icon.tsx'
 import { offered, type Page } from './pages.tsx'
 
-/** How many entries the bar of a phone has room for, beside the one that shows the others. */
+/** How many entries fit into the bar on a phone, besides the entry that shows the others. */
 const ON_PHONE = 4
 
 export function Rail({ current }: { current: Page | undefined }) {

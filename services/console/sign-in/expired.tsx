@@ -4,7 +4,7 @@ import { oidcSettings } from './session.ts'
 import { TokenForm } from './sign-in-page.tsx'
 import { signInAgain, signOut } from './with-tokens.ts'
 
-/** Stands over the page until the person has signed in again. The page keeps what was written on it. */
+/** Covers the page until the person has signed in again. Text that was typed on the page is kept. */
 export function Expired({ problem }: { problem: string }) {
   const dialog = useRef<HTMLDialogElement>(null)
   const isPasted = oidcSettings() === undefined

@@ -1,7 +1,7 @@
-/** `expiresAt`: by this machine's clock. `id`: names the sign-in to the issuer when the person signs out. */
+/** `expiresAt`: by this machine's clock. `id`: the ID token, which tells the issuer at sign-out which sign-in ends. */
 export type Tokens = { access: string; refresh: string | undefined; id?: string | undefined; expiresAt: number }
 
-/** The issuer has answered, and gives no token. Any other failure says nothing of the person. */
+/** The issuer has answered and refused a token. Other failures say nothing about the person's sign-in. */
 export class Refused extends Error {}
 
 /** A token is renewed when it has less than this left. */
@@ -40,7 +40,7 @@ export class HeldTokens {
     return this.#tokens
   }
 
-  /** A token that is good by what is known. `refused`: the server has just refused that one. */
+  /** Returns a token that is valid as far as known. `refused`: the token that the server has just refused. */
   readonly token = async (refused?: string): Promise<string> => {
     for (;;) {
       if (this.#isGood(refused, RENEW_MS)) return this.#tokens.access
@@ -60,7 +60,7 @@ export class HeldTokens {
     this.#again = undefined
   }
 
-  /** Renews the token for a person who has asked for it. Throws when it cannot be renewed. */
+  /** Renews the token because the person has asked for it. Throws when it cannot be renewed. */
   async retry(): Promise<void> {
     if (this.#tokens.refresh === undefined) throw new Refused('Your sign-in has expired.')
     this.take(await this.#deps.renew(this.#tokens.refresh))
@@ -81,7 +81,7 @@ export class HeldTokens {
       this.#tokens = await this.#deps.renew(refresh)
     } catch (cause) {
       this.#problem = cause instanceof Error ? cause.message : String(cause)
-      // A failure of the network is no refusal: the refresh token stays for the next attempt.
+      // A network failure is not a refusal: the refresh token stays for the next attempt.
       if (cause instanceof Refused) this.#tokens = { ...this.#tokens, refresh: undefined }
       else this.#retryAt = this.#now() + RETRY_MS
     }

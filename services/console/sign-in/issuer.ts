@@ -9,7 +9,7 @@ const WITHIN_MS = 15_000
 const MOST_CHARS = 200
 /** A person's clock may be wrong by this much. */
 const CLOCK_SECS = 300
-/** For a token whose issuer does not say it. */
+/** The lifetime of a token if the issuer does not report it. */
 const LIFE_SECS = 3_600
 
 type Issuer = oauth.AuthorizationServer & { authorization_endpoint: string }
@@ -35,7 +35,7 @@ async function readMetadata({ issuer }: OidcSignIn): Promise<Issuer> {
   return { ...found, authorization_endpoint }
 }
 
-/** How a request for an authorization code is answered: by an address of the console, with what proves whose question it was. */
+/** The issuer's answer to an authorization request, with the values that prove which request it belongs to. */
 export type Grant = { answer: URLSearchParams; state: string; verifier: string; redirectUri: string }
 
 /** The tokens for the issuer's answer. Throws `Refused` where it refuses. */
@@ -61,7 +61,7 @@ export async function renew(settings: OidcSignIn, refresh: string): Promise<Toke
   return { ...tokens, refresh: tokens.refresh ?? refresh }
 }
 
-/** Where the issuer ends the sign-in of the person and sends the browser back, if it does that. */
+/** The issuer's address for sign-out, from which it sends the browser back, if it supports this. */
 export function endSessionUrl({ client_id }: OidcSignIn, tokens: Tokens, back: string): string | undefined {
   const { issuer } = discovered()
   if (!isWeb(issuer?.end_session_endpoint)) return undefined
@@ -72,7 +72,7 @@ export function endSessionUrl({ client_id }: OidcSignIn, tokens: Tokens, back: s
   return url.href
 }
 
-/** Some issuers read `audience`, others the `resource` of RFC 8707, which is a URI. */
+/** Some issuers use `audience`, others the `resource` of RFC 8707, which is a URI. */
 export const audienceOf = ({ audience }: OidcSignIn) => ({
   audience,
   ...(URL.canParse(audience) && { resource: audience }),
@@ -80,7 +80,7 @@ export const audienceOf = ({ audience }: OidcSignIn) => ({
 
 const clientOf = ({ client_id }: OidcSignIn): oauth.Client => ({ client_id, [oauth.clockTolerance]: CLOCK_SECS })
 
-/** Checks that the answer is the issuer's (RFC 9207: else one issuer's could be given for another's), and takes its code. */
+/** Checks that the answer comes from this issuer (RFC 9207: otherwise the answer of another issuer could be used), and returns its code. */
 function readAnswer(issuer: Issuer, client: oauth.Client, answer: URLSearchParams, state: string) {
   try {
     const checked = oauth.validateAuthResponse(issuer, client, answer, state)

@@ -5,20 +5,20 @@ import type { OidcSignIn } from './config.ts'
 import type { Tokens } from './held-tokens.ts'
 import { audienceOf, discover, exchange } from './issuer.ts'
 
-/** Asks the issuer who the person is, by code with PKCE, and reads its answer. Tokens are kept in memory only. */
+/** Signs the person in at the issuer with the authorization code flow and PKCE. Tokens are kept in memory only. */
 
-/** Kept while the browser is at the issuer: what proves that the answer belongs to this tab's question. It is no token. */
+/** Stored while the browser is at the issuer: the values that prove that the answer belongs to this tab's request. It is not a token. */
 type Question = { state: string; verifier: string; back: string }
 
 const QUESTION = 'agent-engine.sign-in'
-/** By this channel the window in which a person signs in again gives the issuer's answer to the tab that waits for it. */
+/** When a person signs in again in a window, this channel sends the issuer's answer to the waiting tab. */
 const CHANNEL = 'agent-engine.sign-in'
-/** Begins the state of a question that is asked in a window of its own. */
+/** The prefix of the `state` of a request that is made in a separate window. */
 const IN_WINDOW = 'window.'
 
 const redirectUri = () => `${location.origin}/console/signed-in`
 
-/** Leaves for the issuer. `isSilent` comes back at once when the person would have to do something. */
+/** Goes to the issuer's page. With `isSilent` the issuer returns at once if the person would have to do something. */
 export async function leaveForIssuer(
   settings: OidcSignIn,
   { isSilent, back }: { isSilent: boolean; back: string },
@@ -30,7 +30,7 @@ export async function leaveForIssuer(
   location.assign(url)
 }
 
-/** Asks in a window of its own, so that the page stays as it is. `undefined` where the browser opens none. */
+/** Signs in in a separate window, so that the page stays open. `undefined` if the browser opens no window. */
 export async function askInWindow(settings: OidcSignIn): Promise<{ tokens: Promise<Tokens> } | undefined> {
   const question = { state: IN_WINDOW + generateRandomState(), verifier: generateRandomCodeVerifier(), back: '' }
   const url = await questionUrl(settings, question)
@@ -39,7 +39,10 @@ export async function askInWindow(settings: OidcSignIn): Promise<{ tokens: Promi
   return { tokens: answered.then((answer) => tokensOf(settings, question, answer)) }
 }
 
-/** How the browser came back: with tokens, or without, where somebody has to act. `undefined` when it does not come from the issuer. */
+/**
+ * The result when the browser returns from the issuer: tokens, or none if the person has to act. `undefined` if the
+ * browser does not come from the issuer.
+ */
 export type Return = { back: string; tokens?: Tokens; problem?: string; isHandedOver?: boolean }
 
 /** The issuer's answers that mean that somebody has to act. */
@@ -50,7 +53,7 @@ export async function readReturn(settings: OidcSignIn): Promise<Return | undefin
   const answer = new URLSearchParams(location.search)
   const question = readQuestion()
   const back = question?.back ?? '/console/'
-  history.replaceState(null, '', back) // Whatever comes of it, the address does not keep the code.
+  history.replaceState(null, '', back) // The code is removed from the address in every case.
   if (answer.get('state')?.startsWith(IN_WINDOW)) {
     const channel = new BroadcastChannel(CHANNEL) // Only pages of this origin hear it.
     // oxlint-disable-next-line require-post-message-target-origin -- It is no window.
@@ -81,7 +84,7 @@ async function questionUrl(settings: OidcSignIn, { state, verifier }: Question):
   return url
 }
 
-/** The question of this tab, once. One that is broken is none. */
+/** Returns this tab's stored request and deletes it. A damaged one counts as missing. */
 function readQuestion(): Question | undefined {
   const text = kept('sessionStorage', QUESTION)
   keep('sessionStorage', QUESTION, undefined)

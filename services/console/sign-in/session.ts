@@ -27,7 +27,7 @@ type Held = { config?: ConsoleConfig; tokens?: HeldTokens | undefined }
 
 export const held = ofTab((): Held => ({}))
 
-/** Kept by the browser from a sign-out until the next sign-in: only a click signs in again, and the other tabs of the browser sign out. */
+/** A mark in the browser's storage from a sign-out until the next sign-in: meanwhile only a click signs in again, and the other tabs sign out. */
 const SIGNED_OUT = 'agent-engine.signed-out'
 
 export const markSignedOut = (): void => keep('localStorage', SIGNED_OUT, String(Date.now()))
@@ -36,7 +36,7 @@ export const isSignedOut = (): boolean => kept('localStorage', SIGNED_OUT) !== u
 
 export const HOME = '/console/'
 
-/** Lets the page be loaded anew when another tab signs out, and when the browser shows again what was left. */
+/** Reloads the page when another tab signs out, and when the browser restores an earlier page. */
 export function watchSignOut(): void {
   addEventListener('storage', ({ key, newValue }) => {
     if (key === SIGNED_OUT && newValue !== null && held().tokens !== undefined) leave(HOME)
@@ -44,7 +44,7 @@ export function watchSignOut(): void {
   addEventListener('pageshow', ({ persisted }) => persisted && leave())
 }
 
-/** Shows nothing of the person any more, and loads the page anew, so that nothing of it can be in a memory. */
+/** Hides all data of the person, and reloads the page, so that none of it stays in memory. */
 export function leave(to?: string): void {
   signIn().value = { state: 'starting' }
   forgetTab()
@@ -64,7 +64,7 @@ export function enter(person: Caller, tokens: HeldTokens | undefined): void {
 export const callerOf = (token: string | undefined): Promise<Caller> =>
   new Transport({ url: apiAt(held().config?.base_path ?? ''), token }).json<Schema<'MeResponse'>>('GET', '/me')
 
-/** Where people sign in at an issuer. Else they paste a token, or need none. */
+/** The issuer at which people sign in. Without one they paste a token, or need none. */
 export function oidcSettings(): OidcSignIn | undefined {
   const wanted = held().config?.sign_in
   return wanted?.kind === 'oidc' ? wanted : undefined

@@ -4,7 +4,7 @@ import { callerOf, enter, held, oidcSettings, problemOf, signIn } from './sessio
 /** It is loaded where people have tokens. */
 export const withTokens = () => import('./with-tokens.ts')
 
-/** Begins with what the server asks for. */
+/** Starts the sign-in that the server requires. */
 export async function startSignIn(): Promise<void> {
   signIn().value = { state: 'starting' }
   try {

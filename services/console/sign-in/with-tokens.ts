@@ -18,7 +18,10 @@ import {
   signIn,
 } from './session.ts'
 
-/** Asks the issuer at once whether somebody is signed in there, as after a reload. The issuer refuses if the person would have to do something. */
+/**
+ * Asks the issuer whether the person is already signed in there, for example after a reload. The issuer refuses if the
+ * person would have to do something.
+ */
 export async function comeFromIssuer(settings: OidcSignIn): Promise<void> {
   const returned = await readReturn(settings)
   if (returned === undefined) {
@@ -53,7 +56,7 @@ export async function useToken(token: string): Promise<void> {
   }
 }
 
-/** Signs the person of this page in again, who has clicked for it: by the issuer's renewal where that works now, else in a window. */
+/** Signs the person of this page in again after a click: by renewing the token if possible, otherwise in a window. */
 export async function signInAgain(): Promise<void> {
   const [settings, { tokens }] = [oidcSettings(), held()]
   if (settings === undefined || tokens === undefined) return
@@ -68,7 +71,7 @@ export async function signInAgain(): Promise<void> {
   }
 }
 
-/** Ends everything of the person, here, in the other tabs and at the issuer, and shows the first page. */
+/** Signs the person out here, in the other tabs and at the issuer, and shows the first page. */
 export function signOut(): void {
   const [settings, newest] = [oidcSettings(), held().tokens?.newest]
   markSignedOut()
@@ -96,7 +99,7 @@ async function enterWith(tokens: Tokens): Promise<void> {
   enter(await callerOf(tokens.access), new HeldTokens(tokens, { renew: renewOwn, onExpired }))
 }
 
-/** The page stays for the same person. For another one it is loaded anew. */
+/** The page stays for the same person. For another person it is reloaded. */
 async function enterAgain(tokens: Tokens): Promise<void> {
   const [before, now] = [caller().peek(), await callerOf(tokens.access)]
   if (before?.tenant !== now.tenant || before.subject !== now.subject) return leave(HOME)

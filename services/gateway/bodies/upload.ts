@@ -28,21 +28,22 @@ const LIMITS: UploadLimits = {
 }
 
 export type ReceivedUpload = Upload & {
-  /** Deletes the file, and leaves the upload's place to another one. */
+  /** Deletes the file, and frees the upload's place for the next one. */
   discard(): Promise<void>
 }
 
 /**
  * Receives a multipart form with one file, in the field `file`, into a folder; other fields keep their names, values and order.
- * An upload that finds no place waits for its turn, unread (D9.3). Throws `invalid_request` (400, 408, 413, 415), `unavailable` when its
- * turn does not come or the disk is full, or `rate_limit` when the turn of a tenant with its share does not come, and then leaves no file behind.
+ * An upload that finds no free place waits for its turn; its body is not read meanwhile (D9.3). Throws `invalid_request` (400, 408, 413, 415),
+ * `unavailable` when its turn does not come or the disk is full, or `rate_limit` when the turn of a tenant with its share does not come, and then
+ * leaves no file behind.
  */
 export type ReceiveUpload = (req: Request, res: Response, options?: ReceiveOptions) => Promise<ReceivedUpload>
 
-/** `takesBytes`: a body that is no form is the file itself, without a name. */
+/** With `takesBytes`, a body that is no form is taken as the file itself, without a name. */
 type ReceiveOptions = { takesBytes?: boolean }
 
-/** The line of the uploads of this process, which may be of several kinds. */
+/** The queue of the uploads of this process; receivers of several kinds may share it. */
 export const createUploadLine = (given: Partial<UploadLimits> = {}): UploadLine =>
   new UploadLine(lineLimits({ ...LIMITS, ...given }))
 
@@ -56,7 +57,7 @@ export function createReceiveUpload(
   const receiveForm = formReceiver(dir, uploads, limits)
   return async (req, res, { takesBytes = false } = {}) => {
     checkHeaders(req, limits, takesBytes)
-    liftBodyDeadline(req) // An upload may take long: `watchRate` limits it instead, once it is received.
+    liftBodyDeadline(req) // An upload may take long: `watchRate` limits it instead, from its first byte on.
     const place = await line
       .enter({ tenant: tenantOf(res), bytes: mostBytes(req, limits) }, leaving(res))
       .catch(closing(req, res))
@@ -72,8 +73,9 @@ export function createReceiveUpload(
       await Promise.race([received, early.promise])
       return toUpload(req, receiving, place)
     } catch (cause) {
-      place.leave() // Now already, although multer may still be reading the body of the refused client.
-      // When multer fails, too, it deletes the file itself. What cannot be deleted is when this process ends, or another one starts here.
+      place.leave() // At once, although multer may still be reading the body of the refused client.
+      // When multer fails, too, it deletes the file itself. A file that cannot be deleted now is deleted when this
+      // process ends, or another one starts here.
       received.then(() => rm(join(dir, receiving.fileName))).catch(() => {})
       return closing(req, res)(toRefusal(cause, limits))
     } finally {
@@ -92,11 +94,11 @@ const closing =
 
 function lineLimits({ maxUploads, maxSpoolBytes, tenantShare, waitMs, maxWaiting }: UploadLimits): UploadLineLimits {
   const shared = (max: number) => ({ max, maxPerTenant: max * tenantShare })
-  const bytesForOne = maxSpoolBytes / (2 - tenantShare) // The bytes above one tenant's share do not count for others.
+  const bytesForOne = maxSpoolBytes / (2 - tenantShare) // Also counts at most one tenant's share of the other tenants' bytes.
   return { uploads: shared(maxUploads), bytes: shared(bytesForOne), waitMs, maxWaiting }
 }
 
-/** The most bytes that the file may have: a chunked body does not say its length. */
+/** The most bytes that the file can have: a chunked body does not say its length. */
 const mostBytes = (req: Request, { maxFileBytes }: UploadLimits): number =>
   Math.min(Number(req.headers['content-length'] ?? maxFileBytes), maxFileBytes)
 
@@ -130,7 +132,7 @@ function checkHeaders(req: Request, limits: UploadLimits, takesBytes: boolean): 
     const wanted = takesBytes ? 'as multipart/form-data, or as its bytes,' : 'as multipart/form-data'
     throw invalidRequest(`send the upload ${wanted} without Content-Encoding`, { status: 415 })
   }
-  const most = maxFileBytes + maxFieldBytes + (maxFields + 1) * 1024 // Boundaries and headers of the parts.
+  const most = maxFileBytes + maxFieldBytes + (maxFields + 1) * 1024 // The last term is for boundaries and headers of the parts.
   if (Number(req.headers['content-length'] ?? 0) > most) throw tooLarge({ maxFileBytes })
 }
 

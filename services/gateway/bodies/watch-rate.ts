@@ -8,10 +8,10 @@ export type RateLimits = {
   minWindowBytes: number
 }
 
-/** The bytes of a window at the least rate of a body that takes room: 10 KB a second. */
+/** The bytes that must arrive within a window: at least 10 KB a second. */
 export const leastBytes = (windowMs: number): number => (10 * 1024 * windowMs) / 1000
 
-/** Calls `refuse` when a body arrives too slowly. A client that stalls would hold what its body takes for a long time. */
+/** Calls `refuse` when a body arrives too slowly. A client that stalls would otherwise hold the body's memory or disk space for a long time. */
 export function watchRate(
   req: Request,
   { windowMs, minWindowBytes }: RateLimits,

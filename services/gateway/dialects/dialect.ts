@@ -24,7 +24,7 @@ export type DialectDeps = {
   once: StartOnce
   /** The Idempotency-Keys of run starts. */
   startKeys: Idempotency
-  /** The streams of the tenants' events. */
+  /** The streams of tenants' events. */
   eventStreams: EventStreams
   /** `undefined`: tenants have no models of their own. */
   config: Pick<ConfigSurface, 'settings'> | undefined
@@ -38,14 +38,17 @@ export type DialectDeps = {
   model: string | null
   /** The version of this server. */
   version: string
-  /** The time between two comments in a stream that says nothing. */
+  /** The time between two keepalive comments in a stream without events. */
   keepaliveMs: number
   readBody: ReadBody
   checkValue: CheckValue
   relay: Relay
   log: Log
-  /** Wraps what begins new work. */
+  /** Wraps a handler that begins new work. */
   admit(handle: RequestHandler): RequestHandler
-  /** Wraps what begins new work, or carries answers to permission requests. What begins work calls `assertAdmitted`. */
+  /**
+   * Wraps a handler that begins new work or carries answers to permission requests; it calls `assertAdmitted` before
+   * new work.
+   */
   admitAnswers(handle: RequestHandler): RequestHandler
 }

@@ -3,10 +3,10 @@ import type { AppError } from '../../../shared/kernel/errors.ts'
 import { type IsHeapHigh, refuseAtHighHeap, tooFull } from '../../http/heap.ts'
 import { assertCounted } from './rate-limit.ts'
 
-/** A body of this size takes room that a full heap may not have. Answers to permission requests are shorter. */
+/** A full heap may not have room for a larger body. Answers to permission requests are shorter. */
 const MAX_BYTES = 1024 * 1024
 
-/** Refuses what begins new work while the process's heap is too full, before the body is read. */
+/** Refuses new work while the process's heap is too full, before the body is read. */
 export const whileHeapIsLow =
   (isHeapHigh: IsHeapHigh) =>
   (handle: RequestHandler): RequestHandler =>
@@ -17,7 +17,7 @@ export const whileHeapIsLow =
 
 /**
  * For a path whose body either begins new work or carries answers to permission requests: only the body says which. While the heap is too
- * full it is read unless it is large, and `assertAdmitted` refuses it when it turns out to be new work.
+ * full, a small body is read, and `assertAdmitted` refuses it when it turns out to be new work; a large one is refused unread.
  */
 export const answersWhileHeapIsHigh =
   (isHeapHigh: IsHeapHigh) =>
@@ -31,7 +31,7 @@ export const answersWhileHeapIsHigh =
     return handle(req, res, next)
   }
 
-/** Throws the refusal of new work, for a request that has passed because it might have carried answers. */
+/** Throws the refusal of new work, for a request that was let through because it could have carried answers. */
 export function assertAdmitted(res: Response): void {
   assertCounted(res)
   const refusal = res.locals['heapRefusal'] as AppError | undefined

@@ -5,7 +5,7 @@ import { forSubject } from '../../../shared/kernel/trace.ts'
 import { type Identify, type Identity, SCOPES, type Scope } from '../../../shared/tenancy/auth/port.ts'
 import type { RouteTable } from '../../http/routes.ts'
 
-/** Identifies the caller, for whom everything behind it works, and stores the identity in `res.locals`, or refuses the request (api.md "Authentication"). */
+/** Identifies the caller and stores the identity in `res.locals` for later handlers, or refuses the request (api.md "Authentication"). */
 export function authenticate(identify: Identify): RequestHandler {
   return async (req, res, next) => {
     const identity = await identify(req.headers.authorization)
@@ -39,7 +39,7 @@ function identityOf(res: Response): Identity {
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
 
-/** Paths at which every token is enough, or where each method of the body has a scope of its own. */
+/** Paths for which any valid token is enough, or where each method of the body has a scope of its own. */
 const WITHOUT_SCOPE: ReadonlySet<string> = new Set(['/me', '/a2a', '/mcp'])
 
 /** The scope that a request needs for its path (D18b), if any. The API description names the same. */

@@ -60,13 +60,13 @@ type Counting = {
   basePath: string
   /** Counts one request. `undefined` where nothing limits it. */
   take(bucket: Bucket): Taken | undefined | Promise<Taken | undefined>
-  /** Whose limit it is, behind "requests a minute" of the message. */
+  /** Whose limit it is: the words after "requests a minute" in the message. */
   whose: string
 }
 
 /**
- * Counts a request, and throws `rate_limit` for one above the limit. One that may carry answers to permission requests passes against a
- * count of its own then, and `assertCounted` refuses it when it turns out to be a prompt.
+ * Counts a request, and throws `rate_limit` for one above the limit. A request above the limit that may carry answers to permission
+ * requests is let through against a separate count; `assertCounted` refuses it when it turns out to be a prompt.
  */
 async function count(req: Request, res: Response, { basePath, take, whose }: Counting): Promise<void> {
   const kind = kindOf(req, basePath)
@@ -80,7 +80,7 @@ async function count(req: Request, res: Response, { basePath, take, whose }: Cou
   res.locals['rateRefusal'] = refusal
 }
 
-/** Throws `rate_limit` for a request above its limit that has passed because it might have carried answers. */
+/** Throws `rate_limit` for a request above its limit that was let through because it could have carried answers. */
 export function assertCounted(res: Response): void {
   const refusal = res.locals['rateRefusal'] as AppError | undefined
   if (refusal) throw refusal
@@ -95,7 +95,7 @@ function showLimit(res: Response, { isAllowed, limit, remaining, resetSecs }: Ta
   res.setHeader('RateLimit-Reset', resetSecs)
 }
 
-/** The paths behind the base path, by method: what ends work or answers it, and the stream that makes polling needless. */
+/** The paths of control calls after the base path, by method: those that end work, answer requests, or open the stream that replaces polling. */
 const CONTROL: Readonly<Record<string, RegExp>> = {
   GET: /^\/events$/,
   POST: /^\/(sessions\/[^/]+\/permissions\/[^/]+|runs\/[^/]+\/tool-calls\/[^/]+|plans\/[^/]+\/cancel|openai\/v1\/responses\/[^/]+\/cancel)$/,

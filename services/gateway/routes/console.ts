@@ -4,7 +4,7 @@ import type { ConsoleFiles } from '../../http/console-files.ts'
 import { sendAsset, sendPage } from '../../http/console-pages.ts'
 import type { RouteTable } from '../../http/routes.ts'
 
-/** How a person gets a token: not at all, by pasting one, or at the issuer. */
+/** How a person gets a token: none is needed, the person pastes one, or the issuer gives one. */
 export type ConsoleSignIn =
   | { kind: 'none' | 'token' }
   | { kind: 'oidc'; issuer: string; client_id: string; audience: string; scope: string }
@@ -12,15 +12,15 @@ export type ConsoleSignIn =
 export type ConsoleSettings = {
   files: ConsoleFiles
   signIn: ConsoleSignIn
-  /** Where the page may connect to beside this server: the issuer's origins. */
+  /** The origins that the page may connect to beside this server: the issuer's. */
   origins: readonly string[]
-  /** Whether `/` leads here. */
+  /** Whether `/` leads to the console. */
   isHome: boolean
 }
 
 type Deps = ConsoleSettings & { basePath: string }
 
-/** The console's pages (D29), which need no token: everything that they show comes from the API with the caller's own. */
+/** The console's pages (D29), which need no token: all data that they show comes from the API, with the caller's own token. */
 export function consoleRoutes(deps: Deps): RouteTable {
   const { files, origins, signIn, basePath } = deps
   const config = { base_path: basePath, sign_in: signIn }
@@ -32,7 +32,7 @@ export function consoleRoutes(deps: Deps): RouteTable {
   }
 }
 
-/** Answers a page's address that no browser can read, such as `/console/chat/%E0`, with the page, which says that there is none of it. */
+/** Answers an address that cannot be decoded, such as `/console/chat/%E0`, with the console, which says that there is no such page. */
 export function consoleAtBrokenPath({ files, origins }: ConsoleSettings): ErrorRequestHandler {
   const send = sendPage(files.index, origins)
   return (cause, req, res, next) => {
@@ -41,7 +41,7 @@ export function consoleAtBrokenPath({ files, origins }: ConsoleSettings): ErrorR
   }
 }
 
-/** Sends browsers to the console. The 404 of other clients names its address. */
+/** Sends browsers to the console. Other clients get a 404 that names the console's address. */
 const leadToConsole =
   (basePath: string): RequestHandler =>
   (req, res) => {

@@ -8,7 +8,7 @@ import { required } from './requires.ts'
 
 /**
  * Lists the prompts and answers of a customer's runs (D4.14). 503 when the server has no store. The pages of one tenant are read and
- * rendered one after another, with pauses as long as the work: a long page takes milliseconds in which nothing else is handled.
+ * rendered one after another, with pauses as long as the work: rendering a long page blocks the event loop for milliseconds.
  */
 export function customerLedger(ledger: Ledger | undefined): RequestHandler {
   const queue = createKeyedQueue()

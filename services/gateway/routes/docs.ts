@@ -8,7 +8,7 @@ import { Compressible } from '../../http/compressed.ts'
 import { GUARDS } from '../../http/console-pages.ts'
 import type { RouteTable } from '../../http/routes.ts'
 
-/** Allows the explorer's own files and this API only. HTML that is made of a text passes the policy of `start.js`. */
+/** Allows the explorer's own files and this API only. The policy of `start.js` checks HTML that is made from a text. */
 const PAGE_POLICY = [
   "default-src 'none'",
   "script-src 'self'",

@@ -85,7 +85,7 @@ async function tus({ files, enter }: FileSurface, asked: TusRequest): Promise<vo
   )
 }
 
-/** The name is that of the query, or else that of the metadata. */
+/** The name is taken from the query, or else from the upload's metadata. */
 function begunFile(req: Request, { bytes, name: given }: { bytes: number; name: string | undefined }) {
   const retention = retentionOf(req)
   const name = queryValue(req, 'name', NAME) ?? (given || 'file')
@@ -109,7 +109,7 @@ function retentionOf(req: Request): Pick<Keeping, 'retentionMs'> {
   return secs === undefined ? {} : { retentionMs: 1_000 * secs }
 }
 
-/** Receives a file, under the name that is given here or that its upload has, and keeps it. */
+/** Receives and keeps a file, under the given name or else the upload's. */
 export async function keepUpload(
   { files, receive }: Pick<FileSurface, 'files' | 'receive'>,
   { req, res }: { req: Request; res: Response },
@@ -138,7 +138,7 @@ async function newFileOf({ file }: ReceivedUpload, given: string | undefined): P
 const wrongName = (param: string) => invalidRequest(`the name of the file must be ${NAME.wanted}`, { param })
 const noBytes = (param: string) => invalidRequest('the file is empty: send its bytes', { param })
 
-/** Sends the bytes, or the part of them that `Range` names. A browser saves them and never shows them, whatever they are. */
+/** Sends the bytes, or the part of them that `Range` names. A browser always saves them and never shows them. */
 export async function sendContent(
   files: Files,
   { req, res, id }: { req: Request; res: Response; id: string },
@@ -151,12 +151,12 @@ export async function sendContent(
   const range = rangeOf(req, record)
   const { body } = await files.open(tenantOf(res), id, range)
   res.attachment(record.name)
-  res.setHeader('Content-Type', record.media_type) // In place of the type of the name.
+  res.setHeader('Content-Type', record.media_type) // Replaces the type that Express derives from the name.
   if (range) res.status(206).setHeader('Content-Range', `bytes ${range.from}-${range.to}/${record.bytes}`)
   res.setHeader('Content-Length', range ? range.to - range.from + 1 : record.bytes)
   if (req.method === 'HEAD') return void res.end()
   await pipeline(body, res).catch((cause: unknown) => {
-    if (!res.headersSent) throw cause // Otherwise the connection has ended, so that nobody takes a part for the whole.
+    if (!res.headersSent) throw cause // If headers were sent the connection is closed, so that no client takes a part for the whole file.
   })
 }
 
@@ -164,7 +164,10 @@ export async function sendContent(
 const hasBytes = (req: Request, { sha256 }: FileRecord): boolean =>
   req.headers['if-none-match']?.split(',').some((tag) => tag.trim() === `"${sha256}"`) ?? false
 
-/** The one range that the request wants; `undefined` for the whole file, also where it wants several. Throws 416 for a part that the file has not. */
+/**
+ * The one range that the request asks for; `undefined` for the whole file, also when it asks for several. Throws 416
+ * for a range outside the file.
+ */
 function rangeOf(req: Request, { bytes, sha256 }: FileRecord): ByteRange | undefined {
   const condition = req.headers['if-range']
   if (condition !== undefined && condition !== `"${sha256}"`) return undefined

@@ -17,7 +17,7 @@ import { type Work, worksOf } from './folder-works.ts'
 
 type Listed = ApiType<'WorkspaceFile'>
 type Deps = { broker: Pick<Broker, 'getRun' | 'listRuns' | 'listFiles' | 'readFile'> }
-/** The folder of a session, a plan, or a run that has its own. With `run` only what this one has changed is listed. */
+/** The folder of a session, a plan, or a run that has its own. With `run` only the files that this run has changed are listed. */
 type Folder = { scopeId: string; run?: RunSummary }
 
 /** Lists and sends what runs have written into their folders, and those of their sessions and plans (D50). */
@@ -46,7 +46,7 @@ async function folderOfRun(broker: Deps['broker'], tenant: TenantId, runId: stri
   return { scopeId: planId === undefined ? sessionId : planRunId(planId), run }
 }
 
-/** Resolves as `read` does. Where a run has no folder, or has it no more, the error says so. */
+/** Resolves as `read` does. If the run never had a folder, or no longer has it, the error says so. */
 async function inFolder<T>({ run }: Folder, read: Promise<T>): Promise<T> {
   try {
     return await read
@@ -87,7 +87,7 @@ const PATH = { pattern: /^[^]{1,512}$/u, wanted: 'the path of a file, of at most
 
 type Sent = Folder & { res: Response }
 
-/** A browser saves the bytes and never shows them, whatever they are. */
+/** A browser always saves the bytes and never shows them. */
 async function sendFile({ readFile }: Deps['broker'], req: Request, { res, ...folder }: Sent): Promise<void> {
   const path = queryValue(req, 'path', PATH)
   if (path === undefined)
@@ -100,7 +100,7 @@ async function sendFile({ readFile }: Deps['broker'], req: Request, { res, ...fo
   res.setHeader('Cache-Control', 'private, no-cache')
   if (req.method === 'HEAD') return void res.end()
   await pipeline(Readable.from(piecesOf(first, read), { objectMode: false }), res).catch((cause: unknown) => {
-    if (!res.headersSent) throw cause // Otherwise the connection has ended, so that nobody takes a part for the whole.
+    if (!res.headersSent) throw cause // If headers were sent the connection is closed, so that no client takes a part for the whole file.
   })
 }
 

@@ -3,7 +3,7 @@ import type { RunSummary } from '../../../shared/cluster/commands/runs.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import type { ApiType } from '../../../shared/platform/api/api-type.ts'
 
-/** The time in which a run, or one call of it, may have changed files, or the one file of this path. */
+/** The time in which a run, or one of its calls, may have changed files; with a path, only that file. */
 export type Work = {
   fromMs: number
   toMs: number
@@ -13,9 +13,9 @@ export type Work = {
 
 type Folder = { scopeId: string; run: RunSummary | undefined }
 
-/** The clocks of a file system and of a run are not the same, and both are read late. Of a call that names its file that does no harm. */
+/** The clocks of the file system and of a run differ, and both are read late. A call that names its file may have more slack. */
 const SLACK_MS = { named: 100, other: 10 }
-/** The runs of a session that are looked at, the newest ones. */
+/** Only the newest runs of a session are searched, at most this many. */
 const MAX_RUNS = 20
 /** The built-in tools that change no file themselves. */
 const HARMLESS = new Set([
@@ -32,10 +32,13 @@ const HARMLESS = new Set([
   'Dream',
 ])
 
-/** The tools that change the file of their path alone. */
+/** The tools that change only the file that they name. */
 const CHANGE_ONE = new Set(['Write', 'Edit'])
 
-/** What was at work in a folder, or of it one run alone: calls before runs, those that began last first (D50.3a). */
+/**
+ * Returns what may have changed files in a folder, or what a single run may have changed: calls before runs, and the
+ * latest first (D50.3a).
+ */
 export async function worksOf(
   broker: Pick<Broker, 'getRun' | 'listRuns'>,
   tenant: TenantId,
@@ -53,7 +56,7 @@ async function runsOf(
 ): Promise<RunSummary[]> {
   const { runs } = await broker.listRuns(tenant, { limit: MAX_RUNS, session_id: sessionId })
   const own = runs.filter(({ session_id: id }) => id === sessionId)
-  const found = await Promise.allSettled(own.map(({ run_id: id }) => broker.getRun(tenant, id))) // One may be forgotten meanwhile.
+  const found = await Promise.allSettled(own.map(({ run_id: id }) => broker.getRun(tenant, id))) // A run may be forgotten meanwhile.
   return found.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
 }
 

@@ -80,7 +80,7 @@ const featuresOf = ({ toolBox, stored, configured, queued, pages }: Deps) => ({
   forks: true,
 })
 
-/** Limits of one run's request, as the API document has them. A prompt is also what steers a run. */
+/** Limits of one run's request, as the API document has them. A text that steers a run has the limit of a prompt. */
 const RUN_LIMITS = {
   prompt_chars: 100_000,
   response_schema_bytes: MAX_SCHEMA_BYTES,

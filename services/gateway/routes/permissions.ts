@@ -20,13 +20,13 @@ type Deps = {
   decided: DecidedPermissions | undefined
   readBody: ReadBody
 }
-/** The tools of this process, by which an input that a reply has changed is checked. */
+/** The tools of this process. They check an input that a reply has changed. */
 export type ReplyToolBox = Pick<ToolBox, 'find' | 'policyOf' | 'problemWith' | 'formProblem'>
 const STATE = { pattern: /^(pending|remembered|decided)$/, wanted: 'pending, remembered or decided' }
 
 /**
- * Lists and answers pending permission requests and the calls that clients make, and revokes what replies have allowed for the rest of a session. The
- * first id in the path of a reply is a session's or a one-shot run's (D4.1, D4.12).
+ * Lists and answers pending permission requests and the calls that clients make, and revokes permissions that replies have given for the rest of a
+ * session. The first id in the path of a reply is a session's or a one-shot run's (D4.1, D4.12).
  */
 export function permissionRoutes(deps: Deps): RouteTable {
   const { broker, decided } = deps
@@ -91,7 +91,8 @@ export const createSendReply =
   async (res, { scopeId, requestId, reply }) => {
     const { allow, input } = reply
     const find = async () => broker.findPermission(tenantOf(res), scopeId, requestId)
-    // A reply without an input is looked at for the sake of forms alone: what cannot be found then is left to the reply, which says why.
+    // For a reply without an input, the request is only needed if it has a form. An error here is ignored:
+    // `replyPermission` reports it.
     const asked = allow && (await (input ? find() : find().catch(() => undefined)))
     if (asked && asked.preview?.kind === 'form') await assertFits(toolBox, asked.preview.schema, input ?? asked.input)
     else if (asked && input) await assertUsable(toolBox, asked.tool_name, input)
@@ -101,7 +102,7 @@ export const createSendReply =
 const MAX_INPUT_CHARS = 1024 * 1024
 const MAX_INPUT_DEPTH = 64
 
-/** Throws `invalid_request` for an answer that the form would not take. */
+/** Throws `invalid_request` for an answer that does not fit the form. */
 async function assertFits(toolBox: ReplyToolBox, form: JsonObject, content: JsonObject): Promise<void> {
   if (!fitsDepth(content, MAX_INPUT_DEPTH) || JSON.stringify(content).length > MAX_INPUT_CHARS)
     throw invalidRequest('the answer to the form is too large', { param: '/input' })
@@ -109,7 +110,7 @@ async function assertFits(toolBox: ReplyToolBox, form: JsonObject, content: Json
   if (problem !== undefined) throw invalidRequest(`${problem} Send the fields as input.`, { param: '/input' })
 }
 
-/** Throws `invalid_request` for an input that the tool would not take. A tool that only the workers have is left to them. */
+/** Throws `invalid_request` for an input that the tool would not accept. A tool that only workers have is checked by the worker. */
 async function assertUsable(toolBox: ReplyToolBox, toolName: string, input: JsonObject): Promise<void> {
   const refuse = (message: string) => invalidRequest(message, { param: '/input' })
   if (!fitsDepth(input, MAX_INPUT_DEPTH)) throw refuse(`input must have at most ${MAX_INPUT_DEPTH} levels`)

@@ -38,7 +38,7 @@ type ScheduleCall = { subject: string; idempotencyKey: string | undefined }
 
 type Deps = { plans: PlanSurface | undefined; readBody: ReadBody; relay: Relay }
 
-/** The plan queue (api.md "Plan queue", D7). Where it is off every path answers 503. */
+/** The plan queue (api.md "Plan queue", D7). When it is off every path answers 503. */
 export function planRoutes({ plans, readBody, relay }: Deps): RouteTable {
   const queued = requires('plans', plans)
   return {

@@ -98,7 +98,7 @@ function metadataOf(req: Request): RunSearch['metadata'] {
   return pairs.length > 0 ? Object.fromEntries(pairs) : undefined
 }
 
-/** As the starts of runs are written, to compare with them. */
+/** Normalized to the format of `started_at`, so that the two can be compared as text. */
 function timeOf(req: Request, name: string): string | undefined {
   const ms = readTime(name, queryText(req, name))
   return ms === undefined ? undefined : new Date(ms).toISOString()

@@ -13,7 +13,7 @@ export function sessionRoutes({ broker, readBody }: Deps): SessionRoutes {
   return {
     async create(req, res) {
       const { session_id: id, messages = [] } = await readBody(req, res, 'CreateSessionRequest')
-      seedHistory(messages) // Throws here for a history that the worker would refuse.
+      seedHistory(messages) // Called to throw for a history that the worker would refuse.
       const seed = messages.length > 0 ? [messages] : []
       const { session_id, created_at } = await broker.createSession(tenantOf(res), id, ...seed)
       res.status(201).json({ session_id, created_at })
@@ -47,5 +47,5 @@ export function sessionRoutes({ broker, readBody }: Deps): SessionRoutes {
   }
 }
 
-/** A client may have named the message. */
+/** Includes ids that a client has given its messages. */
 const MESSAGE_ID: ValueForm = { pattern: /^[^]{1,256}$/u, wanted: 'the id of a message' }

@@ -16,7 +16,7 @@ import { idempotencyKeyOf, pathId, RUN } from '../params.ts'
 
 export type SteerDeps = { broker: Pick<Broker, 'getRun' | 'steerRun'>; keys: Idempotency; readBody: ReadBody }
 
-/** Tells a run something while it is at work (D49). */
+/** Sends a text to a running run (D49). */
 export function steerRun({ broker, keys, readBody }: SteerDeps): RequestHandler {
   return async (req, res) => {
     const [tenant, runId, key] = [tenantOf(res), pathId(req, 'run_id', RUN), idempotencyKeyOf(req)]
@@ -36,13 +36,18 @@ const takesNothing = ({ run_id, kind = 'flow' }: { run_id: string; kind?: string
     `nobody can tell ${run_id} anything: it is the run of a ${kind}. Cancel it, and start it with another input`,
   )
 
-/** In place of the id that a key stands for: the run has taken the text, whatever has become of the run since. */
+/**
+ * Put before the id in a key's value once the run has accepted the text. From then on a repetition succeeds, even after
+ * the run has ended.
+ */
 const ACCEPTED = 'accepted_'
 
 type Told = { id: string; isReplayed: boolean }
 type Telling = { use: KeyUse & { hash: string }; steer: Steer; tell(id: string): Promise<void> }
 
-/** The run knows a text by its id, so a repeated request that has the same id tells it nothing new. A refusal frees the key. */
+/**
+ * A repeated request sends the same id again, and the run ignores a text whose id it already knows. A refusal frees the key.
+ */
 async function tellOnce(keys: Idempotency, tenant: TenantId, { use, steer, tell }: Telling): Promise<Told> {
   const reservation = await keys.reserve(tenant, { ...use, id: steer.id })
   if (reservation.state === 'mismatch') throw keyMismatch()
@@ -57,6 +62,6 @@ async function tellOnce(keys: Idempotency, tenant: TenantId, { use, steer, tell 
       await keys.release(tenant, { ...use, id }).catch(() => {})
     throw cause
   }
-  await keys.replace(tenant, { ...use, from: id, to: ACCEPTED + id }).catch(() => {}) // The run knows the id until its end.
+  await keys.replace(tenant, { ...use, from: id, to: ACCEPTED + id }).catch(() => {}) // A failure does not matter: until the run ends, it recognizes the id.
   return { id, isReplayed }
 }

@@ -13,7 +13,7 @@ import { oneOf, pageRequestOf, pathId, queryValue, RUN, TOOL_CALL } from '../par
 
 type Deps = { broker: Broker; readBody: ReadBody }
 
-/** Lists and answers the calls that clients of runs make (D45). */
+/** Lists and answers the tool calls that clients execute (D45). */
 export function toolCallRoutes({ broker, readBody }: Deps): RouteTable {
   const answer: RequestHandler = async (req, res) => {
     const runId = pathId(req, 'run_id', RUN)
@@ -39,8 +39,8 @@ export function toolCallRoutes({ broker, readBody }: Deps): RouteTable {
 type ToolCallAnswer = { runId: string; toolUseId: string; answer: SignedAnswer['answer'] }
 
 /**
- * Answers a call. Throws what `Broker.answerCall` throws, and `not_found` for a run that is unknown. The call is looked for first: as long as it waits, its run
- * need not be found, which takes its worker.
+ * Answers a call. Throws what `Broker.answerCall` throws, and `not_found` for a run that is unknown. The call is searched first: if it is still open
+ * the run need not be found, which would need a request to its worker.
  */
 export async function answerToolCall(
   res: Response,
@@ -57,14 +57,14 @@ function shown(summary: PermissionSummary): ApiType<'PendingToolCall'> {
   return { session_id, run_id, tool_use_id, tool_name, input, created_at, expires_at }
 }
 
-/** The most characters of an answer: of its parts together, and of an output. */
+/** The most characters of an answer: of all its parts together, or of its output. */
 export const MAX_PARTS_CHARS = 1_500_000
 export const MAX_OUTPUT_CHARS = 1024 * 1024
 
-/** An answer of a dialect, whose clients cannot send a shorter one: what is too long is left out. The model reads less of it in any case (D45.1c). */
+/** Shortens an answer that came through a dialect, whose clients could not send a shorter one. The model reads even less of it (D45.1c). */
 export const cutAnswer = (output: string): string => truncate(output, MAX_OUTPUT_CHARS, ' […]')
 
-/** Throws `invalid_request` for an answer that is none. */
+/** Throws `invalid_request` for an invalid answer. */
 function readAnswer({ output, parts = [], is_error: isError = false }: ApiType<'ToolCallAnswerRequest'>) {
   if ((output === undefined) === (parts.length === 0))
     throw invalidRequest('send either output or parts', { param: '/output' })

@@ -23,7 +23,10 @@ export type TranscriptionDeps = {
 /** A long recording is transcribed for minutes before the first byte of the answer. */
 const TIMEOUT_MS = 1_800_000
 
-/** `POST /audio/transcriptions` (D9): the upload goes to disk, from there to the backend of the named instance, and its answer to the client. */
+/**
+ * `POST /audio/transcriptions` (D9): the upload goes to disk, and from there to the backend of the named instance; the
+ * backend's answer goes to the client.
+ */
 export const transcribeUpload = (deps: TranscriptionDeps | undefined): RequestHandler =>
   requires('config', deps)((present) => (req, res) => proxy(req, res, present))
 
@@ -76,7 +79,7 @@ function urlOf({ name, type, url }: StoredInstance): string {
   )
 }
 
-/** The backend's status, content type and body; a body that breaks off ends the connection, so that nobody takes it for whole. */
+/** The backend's status, content type and body; if the body breaks off the connection is closed, so that no client takes it for complete. */
 async function passThrough(
   { status, headers, body }: EgressResponse,
   res: Response,

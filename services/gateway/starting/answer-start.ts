@@ -28,7 +28,7 @@ export function startRun({ readBody, ...deps }: Deps & { readBody: ReadBody }): 
   }
 }
 
-/** Answers a dry run (D57). Its key is checked as that of a start, and stands for nothing. */
+/** Answers a dry run (D57). An Idempotency-Key is checked, but not stored. */
 async function answerDryRun(req: Request, res: Response, estimate: () => Promise<object>): Promise<void> {
   idempotencyKeyOf(req)
   res.json(await estimate())
@@ -50,7 +50,7 @@ type Start = {
   /** The kind of request, for which an Idempotency-Key is unique. */
   operation: string
   request: { background?: boolean; if_waiting?: 'wait' | 'deny'; wait_secs?: number }
-  /** The session of a message, which may wait for its earlier ones. */
+  /** The session of a message; the message may wait for earlier messages of the session. */
   sessionId?: string
   /** Starts the run. */
   open(onNamed?: OnNamed): Promise<OpenedRun>
@@ -77,7 +77,7 @@ async function answerStart(req: Request, res: Response, deps: Deps, start: Start
   if (onDisconnect === 'cancel' && !request.background) endWithClient(broker, res, { runId })
   if (request.background) {
     await leaveRunning(started, () => broker.followRun(tenantOf(res), runId, 0))
-    const waiting = await findWaiting().catch(() => undefined) // The run is accepted, whatever it waits for.
+    const waiting = await findWaiting().catch(() => undefined) // An error is ignored: the run is accepted in any case.
     named()
       .status(202)
       .json({ run_id: runId, ...(waiting && { waiting_for_permission: waitingBody(waiting) }) })
@@ -105,8 +105,8 @@ const announced = (frames: OpenedRun['frames'], { findWaiting, place }: Notices)
   })
 
 /**
- * Streams a run from its first event. Clients that repeat a request when its connection breaks name the last event that they have: a run that
- * the key stands for already goes on behind it. Of a new run they have none.
+ * Streams a run from its first event. A client that repeats a request after its connection broke names the last event that it has. If the key
+ * already belongs to a run, the stream continues after that event; a new run starts from its first event.
  */
 export async function streamStarted(
   deps: { broker: Broker; relay: Relay },
@@ -119,8 +119,8 @@ export async function streamStarted(
 }
 
 /**
- * A client that follows a run knows it, so the run begins, and needs no reader. It has been accepted already: where its worker does not answer now, it is followed
- * behind the answer to the client, until its worker knows, too.
+ * Makes a run begin and continue without a reader, by following it for a moment. The run is accepted already: if its worker does not answer now, the
+ * attempt is repeated after the client has its answer.
  */
 export async function leaveRunning({ frames }: OpenedRun, follow: () => Promise<OpenedRun['frames']>): Promise<void> {
   const close = (stream: OpenedRun['frames']) => stream[Symbol.asyncIterator]().return?.()
@@ -140,6 +140,6 @@ export async function leaveRunning({ frames }: OpenedRun, follow: () => Promise<
 const FOLLOW_MS = 10_000
 const FOLLOW_EVERY_MS = 250
 
-/** Whether the client takes JSON and no stream. Clients that take anything get the stream (api.md "Streaming"). */
+/** Whether the client accepts JSON and no stream. Clients that accept anything get the stream (api.md "Streaming"). */
 const wantsJson = (req: Request): boolean =>
   req.accepts('text/event-stream') === false && req.accepts('application/json') !== false

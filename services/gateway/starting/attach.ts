@@ -13,13 +13,13 @@ import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import type { ApiType } from '../../../shared/platform/api/api-type.ts'
 import type { FetchFile } from './fetch-file.ts'
 
-/** An attachment of a request. `at`: where a dialect has it, for messages. */
+/** An attachment of a request. `at` is its place in a dialect's request, for error messages. */
 export type Attachment = ApiType<'Attachment'> & { at?: string }
 
 export type AttachDeps = { files: Pick<Files, 'get' | 'keep'>; fetchFile: FetchFile }
 
 /**
- * The broker, for requests with attachments: bytes and addresses become files of the tenant here, and what is behind has ids alone (D47).
+ * Wraps the broker for requests with attachments: bytes and URLs become files of the tenant, and the wrapped broker gets only their ids (D47).
  * Without a store, a request with attachments is refused.
  */
 export function withAttachments(broker: Broker, deps: AttachDeps | undefined): Broker {
@@ -48,7 +48,7 @@ export function withAttachments(broker: Broker, deps: AttachDeps | undefined): B
   }
 }
 
-/** The record that a file would have: what only looks at a request keeps nothing. */
+/** The record that a file would have: an estimate stores nothing. */
 async function describeFile(_tenant: TenantId, { name, bytes, sha256, ...file }: NewFile): Promise<FileRecord> {
   const facts = await factsOf('content' in file ? file.content : Buffer.alloc(0), name)
   const now = new Date().toISOString()
@@ -59,18 +59,18 @@ function createAttach(deps: AttachDeps | undefined) {
   const known = new WeakMap<Attachment, Promise<FileRecord>>()
   const recordOf = (tenant: TenantId, attachment: Attachment, at: string): Promise<FileRecord> => {
     const found = known.get(attachment) ?? recordFor(tenant, attachment, { at, deps: presentIn(deps) })
-    known.set(attachment, found) // A dialect may send a message twice: nothing is fetched twice.
+    known.set(attachment, found) // A dialect may send a message twice; its files are fetched once.
     return found
   }
   const filesOf = async (tenant: TenantId, given: readonly Attachment[], at: string): Promise<AttachedFile[]> => {
     if (given.length > MAX_ATTACHMENTS) throw tooMany(at)
     const placeOf = (index: number) => given[index]?.at ?? `${at}/${index}`
     const records: FileRecord[] = []
-    for (const [i, each] of given.entries()) records.push(await recordOf(tenant, each, placeOf(i))) // One after the other: each is in memory.
+    for (const [i, each] of given.entries()) records.push(await recordOf(tenant, each, placeOf(i))) // One after the other, because each is in memory.
     return attachable(records, placeOf)
   }
   const attach = async <T extends Attaching>(tenant: TenantId, request: T, at = ''): Promise<T> => {
-    const { attachments, files: _files, ...rest } = request // No request brings files of its own.
+    const { attachments, files: _files, ...rest } = request // `files` is internal: a client must not set it.
     if (!attachments?.length) return rest as T
     return { ...(rest as T), files: await filesOf(tenant, attachments, `${at}/attachments`) }
   }
@@ -86,7 +86,7 @@ function createAttach(deps: AttachDeps | undefined) {
   return { attach, attachAll }
 }
 
-/** The files of a message as `GET /sessions/{id}/messages` lists it. */
+/** The files of a message in the format of `GET /sessions/{id}/messages`. */
 const fileBlocks = ({ blocks = [] }: SeedMessage, at: string): Attachment[] =>
   blocks.flatMap(({ type, file_id: fileId }, i) => {
     if (type !== 'file') return []
@@ -111,7 +111,10 @@ async function recordFor(tenant: TenantId, attachment: Attachment, { at, deps }:
   return deps.files.keep(tenant, await newFile(content, name ?? nameFor(mediaType)))
 }
 
-/** What is decoded or hashed at once, in characters or bytes: some milliseconds, so that other requests are not held up. A multiple of four. */
+/**
+ * How much is decoded or hashed at once, in characters or bytes: it takes some milliseconds, so that other requests are
+ * not delayed. A multiple of four.
+ */
 const SLICE = 1024 * 1024
 
 async function newFile(content: Buffer, name: string) {
@@ -123,7 +126,7 @@ async function newFile(content: Buffer, name: string) {
   return { content, name, bytes: content.length, sha256: hash.digest('hex') }
 }
 
-/** Base64 as RFC 4648 has it, in the alphabet of URLs, too. `Buffer` alone would skip what it does not know. */
+/** Decodes base64 (RFC 4648), also in the URL alphabet. `Buffer` alone would skip invalid characters. */
 async function bytesOf(data: string, param: string): Promise<Buffer> {
   const parts: Buffer[] = []
   for (let at = 0; at < data.length; at += SLICE) {

@@ -5,7 +5,7 @@ import { AppError, invalidRequest } from '../../../shared/kernel/errors.ts'
 import { truncateStart } from '../../../shared/kernel/text.ts'
 import type { Egress } from '../../../shared/platform/net/port.ts'
 
-/** Fetches a file from an address of a request. Throws `invalid_request` at `param`, whatever the other server has done. */
+/** Fetches a file from a URL in a request. Every failure, also of the other server, is `invalid_request` at `param`. */
 export type FetchFile = (url: string, param: string) => Promise<{ content: Buffer; name: string }>
 
 const MAX_HOPS = 5
@@ -14,7 +14,7 @@ const REDIRECTS = new Set([301, 302, 303, 307, 308])
 /** The files that this process fetches at the same time: each may be in memory as a whole. */
 const MAX_FETCHES = 16
 
-/** Fetches through the guarded way out, which checks each hop of a redirect like the first. */
+/** Fetches through the guarded outgoing client, which checks each redirect like the first address. */
 export function createFetchFile(open: () => Promise<Pick<Egress, 'request'>>, timeoutMs = TIMEOUT_MS): FetchFile {
   let fetches = 0
   return async (url, param) => {
@@ -63,7 +63,7 @@ async function fetchFrom(egress: Pick<Egress, 'request'>, { url, param, signal, 
   }
 }
 
-/** The name that the server gives the file, or else the end of its address. */
+/** The name that the server gives the file, or else the last part of its address. */
 function nameOf(disposition: string | string[] | undefined, address: string): string {
   const [, given] = /filename="?([^";]+)"?/i.exec(String(disposition ?? '')) ?? []
   const path = new URL(address).pathname

@@ -8,10 +8,10 @@ import { FrameDecoder } from '../streams/run-events.ts'
 /** The answer of a run to a client that asks for JSON (D25c). */
 export type RunAnswer = ApiType<'RunAnswer'>
 
-/** The calls that its client makes, when the run has ended with them. */
+/** A call that the client is to execute; a run may end with such calls. */
 type ClientCall = Extract<AgentEvent, { type: 'tool_use' }>
 
-/** Reads a run to its end. Throws its failure with the status that D25c gives it. When `signal` is aborted the reader leaves the run. */
+/** Reads a run to its end. Throws its failure with the status that D25c gives it. When `signal` aborts, it stops reading the run. */
 export async function answerOf(
   { runId, frames }: OpenedRun,
   signal: AbortSignal,

@@ -14,34 +14,40 @@ import {
 } from '../../../shared/platform/store/idempotency.ts'
 import { subjectOf } from '../middleware/auth.ts'
 
-/** A run that a request has started, or that an earlier request with the same key has (D25a). */
+/** A run that this request has started, or an earlier one with the same key (D25a). */
 export type StartedRun = OpenedRun & { isReplayed: boolean }
 
-/** A first attempt starts a run, also where the same request has started one before. A second one joins that, unless it has failed (D39.6). */
+/**
+ * A first attempt always starts a run, even if the same request has started one before. A later attempt joins that run,
+ * unless it has failed (D39.6).
+ */
 export type Attempt = 'first' | 'again'
 
 export type KeyedStart = KeyUse & {
-  /** The body of the request: the same key with another request is refused. */
+  /** The body of the request: the same key with another body is refused. */
   request: unknown
   /** Set for a client that sends no key, but says which of its requests are repetitions. */
   attempt?: Attempt | undefined
   open(onNamed: OnNamed): Promise<OpenedRun>
-  /** Whether a request that is sent again has another run than this one. Left out: it joins the run, however that has ended. */
+  /** Whether a repeated request gets a new run instead of this one. Left out: it always joins this run. */
   isAnother?: ((runId: string) => Promise<boolean>) | undefined
 }
 
-/** The value of a key begins with it while its run is being started. Behind it is the run's id as soon as a worker is asked to start the run. */
+/** The prefix of a key's value while its run is being started. The run's id follows it as soon as a worker is asked to start the run. */
 const STARTING = 'starting_'
 /** How long a second request waits for the first one's start, which takes this long at most. */
 const START_MS = 10_000
-/** The part of that time after which no worker is asked any more: the last one then answers, or is silent, within the rest. */
+/** No worker is asked after this part of the time; the rest is for the answer of the last one. */
 const ASKING_SHARE = 0.8
-/** For how long a key is freed again whose freeing had no answer. A store that is away longer keeps it, for those who send it again to take over. */
+/**
+ * For how long freeing a key is tried again when the store does not answer. A store that is away for longer keeps the
+ * key; a later request takes it over.
+ */
 const FREE_MS = 60_000
 const FREE_EVERY_MS = 500
 const LOOK_EVERY_MS = 50
 
-/** Starts one run for each Idempotency-Key of a tenant, however often and at whichever gateways it is sent. */
+/** Starts one run for each Idempotency-Key of a tenant, however often and to whichever gateways it is sent. */
 export class StartOnce {
   readonly #keys: Idempotency
   readonly #broker: Pick<Broker, 'followRun' | 'getRun'>
@@ -72,15 +78,15 @@ export class StartOnce {
       if (await this.#keys.replace(tenant, { ...use, from: found, to: placeholder }))
         return this.#open(tenant, use, { placeholder, open })
     }
-    // By now the first process has died or has stopped trying. Before, it could still have asked another worker, and both runs would have begun.
+    // By now the first process has died or has stopped trying. Earlier it could still have asked another worker, and two runs would have begun.
     const runId = found.slice(STARTING.length)
     if (!runId.startsWith('run_')) return this.#takeOver(tenant, use, { found, placeholder, open })
     const joined = await this.#join(tenant, runId, unknownOutcome)
-    await this.#keys.replace(tenant, { ...use, from: found, to: runId }).catch(() => {}) // Otherwise the next request waits, too.
+    await this.#keys.replace(tenant, { ...use, from: found, to: runId }).catch(() => {}) // Without this the next request would wait, too.
     return joined
   }
 
-  /** A refused start frees its key. A process that dies in between leaves it behind, so that nothing is started twice. */
+  /** A refused start frees its key. If the process dies in between the key stays, so that nothing is started twice. */
   async #open(
     tenant: TenantId,
     use: KeyUse,
@@ -99,7 +105,7 @@ export class StartOnce {
         if (performance.now() > askUntil) throw tooLate()
         await standFor(STARTING + runId)
       })
-      await standFor(opened.runId).catch(() => {}) // The run goes on anyway.
+      await standFor(opened.runId).catch(() => {}) // The run continues even if this fails.
       return { ...opened, isReplayed: false }
     } catch (cause) {
       await Promise.all(tried.map((id) => this.#free(tenant, { ...use, id })))
@@ -119,7 +125,7 @@ export class StartOnce {
     return { ...(await open(async () => {})), isReplayed: false }
   }
 
-  /** A run that has waited for a place in vain was refused: its key is free (D54.4). */
+  /** A run that got no place was refused, so its key is free (D54.4). */
   async #joinUnlessRefused(tenant: TenantId, started: KeyedStart, runId: string): Promise<StartedRun | undefined> {
     const run = await this.#broker.getRun(tenant, runId).catch(() => undefined)
     return run?.code === 'no_room' ? undefined : this.#joinOrStart(tenant, started, runId)
@@ -136,7 +142,7 @@ export class StartOnce {
     }
   }
 
-  /** The first process had asked no worker when it died, and asks none any more: its key is this request's now. */
+  /** The first process died, or stopped, before it asked a worker, so this request takes its key. */
   async #takeOver(
     tenant: TenantId,
     use: KeyUse,
@@ -146,7 +152,7 @@ export class StartOnce {
     return this.#open(tenant, use, { placeholder, open })
   }
 
-  /** A reservation without an answer may have been made anyway. */
+  /** Frees the key when the store does not answer: the reservation may have been made. */
   async #reserve(tenant: TenantId, wanted: KeyUse & { hash: string; id: string }): Promise<Reservation> {
     try {
       return await this.#keys.reserve(tenant, wanted)
@@ -156,14 +162,14 @@ export class StartOnce {
     }
   }
 
-  /** Resolves after the first try. What has no answer is tried again behind the refusal, which lets the client send the key again. */
+  /** Resolves after the first try. If the store does not answer, it continues to try in the background, so that the client can use the key again. */
   async #free(tenant: TenantId, held: KeyUse & { id: string }): Promise<void> {
     const free = () => this.#keys.release(tenant, held)
     const until = performance.now() + FREE_MS
     await free().catch(() => void retryUntil(free, { pauses: FREE_EVERY_MS, until, ref: false }).catch(() => {}))
   }
 
-  /** Joins the run of the key, unless the request that is sent again has another one, whose key is made of both. */
+  /** Joins the run of the key. If the repeated request needs a new run, that run's key is made from the key and the old run's id. */
   async #joinOrStart(tenant: TenantId, started: KeyedStart, runId: string): Promise<StartedRun> {
     const { isAnother, key } = started
     if (!isAnother) return this.#join(tenant, runId, over)
@@ -171,7 +177,7 @@ export class StartOnce {
       try {
         return await this.#join(tenant, runId, over)
       } catch (cause) {
-        if (!hasKind(cause, 'conflict')) throw cause // Its events are not kept any more.
+        if (!hasKind(cause, 'conflict')) throw cause // A conflict means that the run's events are no longer kept.
       }
     }
     return this.start(tenant, { ...started, key: `${key} ${runId}` })
@@ -201,7 +207,10 @@ const over = (runId: string) =>
     `this Idempotency-Key stands for ${runId}, which ended too long ago for its events to be repeated: send a new key to run it again`,
   )
 
-/** A request that its sender repeats by itself when a connection breaks, counting that: the same body of the same caller is the same request (D39.6). */
+/**
+ * A request whose client repeats it by itself when a connection breaks, and counts the attempts. The same body of the
+ * same caller is the same request (D39.6).
+ */
 export type Repeated = { key: string; request: unknown; attempt: Attempt }
 
 /** OpenAI's packages send no Idempotency-Key, but the number of the repetition. `undefined` for other clients. */

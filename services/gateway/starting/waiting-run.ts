@@ -3,7 +3,7 @@ import { renderFrame } from '../../../shared/cluster/journal/frames.ts'
 import { hasKind } from '../../../shared/kernel/errors.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 
-/** A run that waits for these permission requests, and for its client to make these calls, and the number of its events by then. */
+/** A run that waits for these permission requests and these calls of its client, and the number of its events so far. */
 export type WaitingRun = {
   runId: string
   permissionIds: readonly string[]
@@ -11,7 +11,7 @@ export type WaitingRun = {
   eventCount: number
 }
 
-/** Finds the run of the session that waits for somebody's answer, other than `except`. A session that is unknown has none. */
+/** Finds the run of the session that waits for somebody's answer, other than `except`. `undefined` also for an unknown session. */
 export async function findWaitingRun(
   broker: Pick<Broker, 'getSession' | 'getRun'>,
   tenant: TenantId,

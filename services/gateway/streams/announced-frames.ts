@@ -3,14 +3,14 @@ import type { FrameStream, Frames } from '../../../shared/cluster/journal/frame-
 import { renderFrame } from '../../../shared/cluster/journal/frames.ts'
 import { within } from '../../../shared/kernel/async/deadline.ts'
 
-/** A message whose turn has come has its first event by then. */
+/** A message that needs no waiting has its first event within this time. */
 const FIRST_LOOK_MS = 250
-/** The run before it may ask later, and be answered and ask again. */
+/** The run may ask for a permission later, and ask again after an answer. */
 const LOOK_EVERY_MS = 2_000
 
 /**
- * The frames of a run. As long as there are none, its reader gets what `find` returns, whenever that is another text: which permission requests the
- * run waits for (D39.2), or its place in the line (D54.3). That is no event of the run: its number is 0.
+ * The frames of a run. While there are none, its reader gets the text that `find` returns, each time that text changes: the permission requests
+ * that the run waits for (D39.2), or its place in the queue (D54.3). This is no event of the run, so its number is 0.
  */
 export class AnnouncedFrames implements AsyncIterableIterator<Frames, undefined> {
   readonly #frames: AsyncIterator<Frames, undefined>
@@ -47,7 +47,7 @@ export class AnnouncedFrames implements AsyncIterableIterator<Frames, undefined>
         return first
       }
       this.#waitMs = LOOK_EVERY_MS
-      const text = await this.#find().catch(() => '') // It is tried again at the next look.
+      const text = await this.#find().catch(() => '') // `find` is called again at the next look.
       if (text === this.#announced) continue
       this.#announced = text
       if (text !== '') return { done: false, value: { text, lastSeq: 0 } }
@@ -55,7 +55,7 @@ export class AnnouncedFrames implements AsyncIterableIterator<Frames, undefined>
   }
 }
 
-/** Its place among the starts of its tenant that wait; nothing for a run that has one. */
+/** The place of a run in its tenant's queue of starts; empty for a run that does not wait. */
 export function placeAnnouncement({
   place,
   expected_start: expected = null,

@@ -3,7 +3,7 @@ import { type EventQuery, EventStream } from '../../../shared/tenancy/events/eve
 import type { EventLog } from '../../../shared/tenancy/events/port.ts'
 import { LiveItems } from '../../http/live-items.ts'
 
-/** The open streams of `GET /events` of this process. They go on until it stops, so it ends them then. */
+/** The open streams of `GET /events` of this process. They have no end of their own, so the process ends them when it stops. */
 export class EventStreams {
   readonly #log: EventLog
   readonly #open = new LiveItems<EventStream>()
@@ -20,7 +20,7 @@ export class EventStreams {
     return stream
   }
 
-  /** Their readers go on at another process, each behind its last event. */
+  /** Their readers reconnect to another process, each after its last event. */
   endAll(): void {
     for (const stream of this.#open) void stream.return()
   }

@@ -12,12 +12,12 @@ export interface Keepalive {
 
 type Waiting = { stream: KeepaliveTarget; dueAt: number; leave: () => void }
 
-/** The least time between two looks, so that thousands of streams share few timers. A comment is late by this at most. */
+/** The least time between two checks, so that thousands of streams share few timer runs. A comment is at most this late. */
 const LEAST_WAIT_MS = 50
 
 /**
- * Calls each added stream `intervalMs` after its last comment by the clock, with one timer for all of them. As the interval is the same for all,
- * the streams stand in the order of their next comments. The timer runs only while there are streams.
+ * Calls each added stream `intervalMs` after its last comment, with one timer for all of them. As the interval is the same for all, the streams
+ * are in the order of their next comments. The timer runs only while there are streams.
  */
 export function createKeepalive(intervalMs: number, now: () => number = () => performance.now()): Keepalive {
   const queue = new LiveItems<Waiting>()
@@ -36,7 +36,7 @@ export function createKeepalive(intervalMs: number, now: () => number = () => pe
     for (const waiting of queue) {
       if (waiting.dueAt > now()) break
       waiting.leave()
-      enqueue(waiting) // Before the comment, during which the stream may leave.
+      enqueue(waiting) // Before the comment, because the stream may be removed during it.
       waiting.stream.sendKeepalive()
     }
     wait()

@@ -12,7 +12,7 @@ export type Resumed = {
   after: number
 }
 
-/** Streams the events of a run behind those that the client has (D4.5c), or answers HEAD of it. Throws `not_found` for an unknown run. */
+/** Streams the events of a run after those that the client has (D4.5c), or answers HEAD. Throws `not_found` for an unknown run. */
 export async function resumeRun(
   { broker, relay }: { broker: Broker; relay: Relay },
   res: Response,

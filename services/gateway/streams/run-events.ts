@@ -6,18 +6,18 @@ export type Numbered<Event> = { seq: number; event: Event }
 
 const [ID, EVENT, DATA, END] = ['id: ', '\nevent: ', '\ndata: ', '\n\n']
 
-/** Makes events of the text of a journal's frames, wherever the text is divided. */
+/** Parses events from the text of a journal's frames, which may be divided at any place. */
 export class FrameDecoder<Event extends RunEvent> {
   readonly #types: ReadonlySet<string> | undefined
   #decoder = new TextDecoder()
   #rest = ''
 
-  /** Leaves out the events of other types than these, unparsed. Without them all are taken. */
+  /** Skips events of other types without parsing them. Without `types` no event is skipped. */
   constructor(types?: ReadonlySet<string>) {
     this.#types = types
   }
 
-  /** Returns the events that these frames complete. The rest of a large frame does not come behind a failure. */
+  /** Returns the events that these frames complete. After a failure the rest of an incomplete frame never comes. */
   take({ text, failure }: Frames): Numbered<Event>[] {
     if (failure !== undefined) this.#begin()
     this.#rest += typeof text === 'string' ? text : this.#decoder.decode(text, { stream: true })
@@ -39,7 +39,7 @@ export class FrameDecoder<Event extends RunEvent> {
 
   /**
    * Adds the event of a frame; a comment has none. A terminal event that ends one reader's stream while the run may go on repeats the number
-   * of the last event (D4.2). The parts are searched for, since a pattern and a copy of the event would take twice the time.
+   * of the last event (D4.2). The parts are found with `indexOf`: a regular expression and a copy of the event would take twice the time.
    */
   #read(frame: string, events: Numbered<Event>[]): void {
     const [type, data] = [frame.indexOf(EVENT), frame.indexOf(DATA)]

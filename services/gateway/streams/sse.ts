@@ -19,9 +19,9 @@ export type RelayLimits = {
 const STALL_MS = 30_000
 const CLOSE_GRACE_MS = 5_000
 
-/** No blank line follows a comment: some readers make an empty message of one. */
+/** No blank line follows a comment: some readers would report an empty message. */
 const OPENING = ': ok\n'
-/** The reader has the id of its last event and goes on behind it. */
+/** A reader that is cut off knows the id of its last event and continues after it. */
 const CUT_OFF = ': connect again\n'
 const KEEPALIVE = Buffer.from(': keepalive\n')
 
@@ -31,7 +31,7 @@ export type Streamed = {
   frames: FrameStream
   /** Number of the last frame that the reader already has. */
   after?: number
-  /** Renders the last words to a reader that is cut off. By default the last event of a run's stream. */
+  /** Renders the last text for a reader that is cut off; by default the last event of a run's stream. */
   farewell?: (lastSeq: number, code: CutCode) => string
 }
 
@@ -79,13 +79,13 @@ export function createRelay(
 
 const farewellOf = (runId: string | undefined) => (runId === undefined ? () => CUT_OFF : renderReaderFailure)
 
-/** Answers HEAD of a stream. */
+/** Answers a HEAD request for a stream. */
 export function answerHead(runId: string | undefined, res: Response): void {
   openStream(runId, res)
   res.end()
 }
 
-/** Answers a client that has the last event of something that has ended: 204 tells EventSource not to reconnect (D4.5c). */
+/** Answers a client that already has the last event of an ended run: 204 tells EventSource not to reconnect (D4.5c). */
 export function answerNothingLeft(runId: string, res: Response): void {
   res.setHeader('X-Run-ID', runId).status(204).end()
 }
@@ -101,7 +101,8 @@ function openStream(runId: string | undefined, res: Response): void {
   socket?.cork()
   res.flushHeaders() // Written apart from the comment: Node would keep the pieces of a combined write in memory.
   res.write(OPENING)
-  // The run emits its first event in the next turn of the event loop and this stream writes it in the turn after: one packet for all.
+  // The run emits its first event in the next turn of the event loop and this stream writes it in the turn after that, so all of it
+  // goes out in one packet.
   setImmediate(() => setImmediate(() => socket?.uncork()))
 }
 
@@ -121,7 +122,7 @@ type StreamParts = {
   lastSeq: number
   options: StreamOptions
   onLost: () => void
-  /** Renders the last words to a reader that is cut off. */
+  /** Renders the last text for a reader that is cut off. */
   farewell: (lastSeq: number, code: CutCode) => string
 }
 
@@ -137,7 +138,7 @@ class Stream implements KeepaliveTarget {
   readonly #onLost: () => void
   readonly #farewell: StreamParts['farewell']
   #lastSeq: number
-  /** A piece of a large frame was written last, and more of them follow. */
+  /** Whether a piece of a large frame was written last, and more pieces follow. */
   #isInsideFrame = false
   #cutCode: CutCode | undefined
 
@@ -210,7 +211,10 @@ class Stream implements KeepaliveTarget {
     this.#body.write(this.#farewell(this.#lastSeq, code))
   }
 
-  /** The rest of a frame does not come. A client ignores an event that is not complete when its connection breaks, and comes back. */
+  /**
+   * Closes the connection because the rest of a frame never comes. A client ignores an event that is incomplete when its
+   * connection breaks, and reconnects.
+   */
   #breakOff(): void {
     this.#stopReading()
     this.#res.destroy()

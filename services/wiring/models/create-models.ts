@@ -36,7 +36,10 @@ async function openRoute(
   return { provider: await openProvider({ type, ...address, ...common }), model }
 }
 
-/** Opens the server's models, and those of tenants where runtime configuration is enabled. `pool`: the calls of runs without haste wait there. */
+/**
+ * Opens the server's models, and those of tenants where runtime configuration is enabled. `pool`: calls of runs with a
+ * deadline wait there for a batch.
+ */
 export async function createModelSource(
   settings: Settings['worker']['models'],
   tenantConfig: OpenedTenantConfig | undefined,

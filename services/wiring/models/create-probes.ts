@@ -11,8 +11,8 @@ const MAX_PROBES = 10_000
 const PROBED_MS = 10_000
 
 /**
- * What the latest probe of a model has found, which is read again after 10 s; `undefined` when there is none. Without the name of an instance: that
- * of the tenant's main route.
+ * Returns the result of the latest probe of a model, cached for 10 s; `undefined` when there is none. Without the name of an instance, that of the
+ * tenant's main route is used.
  */
 export function createProbes({ capabilities, tenantConfig }: Deps) {
   const known = createCache<string, { found: ProbedCapabilities }>(MAX_PROBES, { ttl: PROBED_MS })

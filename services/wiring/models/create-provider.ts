@@ -23,7 +23,7 @@ export type ProviderSettings = {
   options?: ModelOptions | undefined
   /** Name of the tenant's instance, for messages. */
   instance?: string | undefined
-  /** Called once for each option that a model does not take, with a line for the log. */
+  /** Called once for each option that a model does not accept, with a message for the log. */
   onLeftOut?: ((message: string) => void) | undefined
 }
 
@@ -50,7 +50,7 @@ export async function createProvider({ type, baseUrl, apiKey, ...settings }: Pro
   return Object.assign(provider, { maxOutputTokens: options.max_output_tokens })
 }
 
-/** `timeout_secs` is for the first byte and between two (D5.8). */
+/** `timeout_secs` limits the time to the first byte and between two bytes (D5.8). */
 function limitsFor({ timeout_secs: seconds }: ModelOptions): ModelLimits {
   if (seconds === undefined) return MODEL_LIMITS
   const waitMs = 1_000 * seconds

@@ -8,21 +8,21 @@ import { KEPT_KEY_FILE } from '../../../shared/tenancy/secrets/kept-key.ts'
 
 type SecretSettings = Pick<Settings['tools'], 'variables' | 'dataDir' | 'mcpConfig'>
 
-/** The texts by which a setting's secret is found. */
+/** The texts that are searched to find a setting's secret. */
 type Wanted = { name: string; entry: string; parts: readonly string[] }
 
 /** A shorter secret is found as `NAME=value` only: it occurs in ordinary text. */
 const MIN_PART_CHARS = 8
 
-/** Another process of ours may just be starting, and hide its settings in a moment. */
+/** Another of our processes may just be starting; it hides its settings within this time. */
 const SETTLE_MS = 3_000
 const LOOK_EVERY_MS = 250
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
 /**
- * Tries what a program of a tool could read, which runs as the user of this process: the environment and the arguments of every process,
- * and the files that may hold secrets. Returns a phrase for each setting and place, such as `MASTER_KEY in the environment of process 7 (sh)`.
+ * Reads all that a tool's program could read, since that runs as the same user: the environment and arguments of every process, and the files
+ * that may contain secrets. Returns a phrase for each setting and place, such as `MASTER_KEY in the environment of process 7 (sh)`.
  */
 export async function findExposedSecrets(config: SecretSettings): Promise<string[]> {
   const wanted = wantedOf(config.variables)
@@ -87,7 +87,7 @@ const namesIn = (texts: readonly string[] = [], wanted: readonly Wanted[]): stri
     .filter(({ entry, parts }) => texts.some((text) => text === entry || parts.some((part) => text.includes(part))))
     .map(({ name }) => name)
 
-/** `undefined` for a file that this user cannot read, and for what is no file: to read a pipe may take for ever. */
+/** `undefined` for a file that this user cannot read, and for anything but a regular file: reading a pipe may never end. */
 async function textOf(path: string): Promise<string | undefined> {
   try {
     return (await stat(path)).isFile() ? await readFile(path, 'utf8') : undefined

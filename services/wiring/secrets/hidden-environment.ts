@@ -25,14 +25,14 @@ const CHUNK_BYTES = 64 * 1024
 const LOOK_EVERY_MS = 5
 
 /**
- * The variables that a process keeps in the environment that it was started with, which every program of its user can read in
- * `/proc/<pid>/environ`. What is not in this list may hold a secret.
+ * The variables that stay in the environment with which a process was started, which every program of its user can read in
+ * `/proc/<pid>/environ`. Any other variable may contain a secret.
  */
 const PLAIN_NAMES: readonly string[] = [
   ...['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'PWD', 'HOSTNAME', 'TERM', 'TMPDIR', 'XDG_CACHE_HOME'],
   'ANNOUNCE_CONSOLE',
   ...['LANG', 'LANGUAGE', 'TZ', 'TZDIR', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'LD_PRELOAD', 'LD_LIBRARY_PATH'],
-  // Node and its library read these before they run a program. Not all that begin so: NODE_AUTH_TOKEN is a key.
+  // Node and its library read these before they run a program. Not all variables with this prefix are listed: NODE_AUTH_TOKEN is a secret.
   ...[
     'NODE_ENV',
     'NODE_OPTIONS',
@@ -47,21 +47,21 @@ const PLAIN_NAMES: readonly string[] = [
 
 const isPlain = (name: string): boolean => PLAIN_NAMES.includes(name) || name.startsWith('LC_')
 
-/** A process with the id 1 has to reap the orphans of tools' programs, which Node does not. The image has this program for it. */
+/** A process with the id 1 has to reap the orphans of tools' programs, which Node does not do. The image has this program for that. */
 const INIT = '/usr/bin/tini'
 
 /**
- * The settings of a process: those that another program of ours has handed over, or its environment with the content of the files that
- * it names. Throws `ConfigError` for a file that cannot be read.
+ * The settings of a process: those that another of our programs has handed over, or its environment, with the content of the files
+ * that variables name. Throws `ConfigError` for a file that cannot be read.
  */
 export function readSettings(env: Env): Env {
   return wereHandedOver(env) ? { ...env, ...takeHandedOver() } : readSecretFiles(env)
 }
 
 /**
- * Replaces this process by itself, with the same id and with plain variables only in the environment that it was started with: that one does
- * not change when a variable is deleted. The new process reads its settings with `readSettings`. Returns when there is nothing to hide,
- * or on a system other than Linux.
+ * Replaces this process by itself, with the same process id, but with only the plain variables in its start environment: deleting a variable
+ * at run time would not remove it there. The new process reads its settings with `readSettings`. Returns when there is nothing to hide, or
+ * on a system other than Linux.
  */
 export function hideSettings(program: Program, startEnv: Env, settings: Env): void {
   if (startEnv[MARK] !== undefined || program.platform !== 'linux' || !program.execve) return
@@ -73,7 +73,7 @@ export function hideSettings(program: Program, startEnv: Env, settings: Env): vo
   else program.execve(program.execPath, args, env)
 }
 
-/** The environment of a program of ours that gets these settings, and what it has to get as its standard input. */
+/** The environment and the standard input for one of our programs that gets these settings. */
 export function handOver(settings: Env): { env: Record<string, string>; input: string } {
   const entries = Object.entries(settings).filter((entry): entry is [string, string] => entry[1] !== undefined)
   const plain = Object.fromEntries(entries.filter(([name]) => isPlain(name)))
@@ -81,7 +81,10 @@ export function handOver(settings: Env): { env: Record<string, string>; input: s
   return { env: { ...plain, [MARK]: 'stdin' }, input: JSON.stringify(hidden) }
 }
 
-/** The mark alone may be a user's. The settings arrive over a socket when the parent has sent them, and in an unlinked file when this process has replaced itself. */
+/**
+ * The mark alone is not enough: a user may have set it. The settings arrive over a socket when the parent has sent
+ * them, and in an unlinked file when this process has replaced itself.
+ */
 function wereHandedOver(env: Env): boolean {
   if (env[MARK] !== 'stdin') return false
   const stats = fstatSync(STDIN)
@@ -93,11 +96,11 @@ function takeHandedOver(): Record<string, string> {
   const settings = JSON.parse(readStdin()) as Record<string, string>
   if (fstatSync(STDIN).isFile()) ftruncateSync(STDIN)
   closeSync(STDIN)
-  openSync('/dev/null', constants.O_RDONLY) // Takes the lowest free number, that of the standard input.
+  openSync('/dev/null', constants.O_RDONLY) // Takes the lowest free descriptor, which is that of the standard input.
   return settings
 }
 
-/** Waits for what a parent has not written yet: a socket does not block once Node has opened it as a stream. */
+/** Waits for input that the parent has not written yet: reading a socket does not block once Node has opened it as a stream. */
 function readStdin(): string {
   const chunks: Buffer[] = []
   for (;;) {
@@ -115,7 +118,7 @@ function readStdin(): string {
 
 const MEMORY_FOLDER = '/dev/shm'
 
-/** Node passes on to the new program the standard streams only. */
+/** Node passes only the standard streams on to the new program. */
 function putOnStdin(text: string): void {
   const { O_RDWR, O_CREAT, O_EXCL } = constants
   const path = join(existsSync(MEMORY_FOLDER) ? MEMORY_FOLDER : tmpdir(), `agent-engine-${randomUUID()}`)

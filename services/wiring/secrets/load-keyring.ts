@@ -31,7 +31,7 @@ async function openConfigured(
   return keyring
 }
 
-/** A program that a tool starts runs as this user, and could read the key beside the secrets that it opens. */
+/** A program that a tool starts runs as the same user, so it could read both the key and the secrets that the key decrypts. */
 async function openKept(config: KeySettings, log: Log): Promise<Keyring | undefined> {
   const { dataDir, masterKeysPrevious } = config
   const file = fileIn(dataDir)

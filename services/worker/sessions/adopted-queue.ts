@@ -32,13 +32,13 @@ export type AdoptedQueueDeps = EarlierAsksDeps & {
   admission: Pick<Admission, 'hold' | 'waitOn'>
   prepareRun: PrepareRun
   prepareOneShot: PrepareOneShot
-  /** Returns the paths of those of the files that are not here as another worker had them. */
+  /** Returns the paths of the files whose content here differs from that of the other worker. */
   lostFiles(session: Session, files: readonly UnstoredFile[]): Promise<readonly string[]>
 }
 
 /**
- * Queues the messages that another worker has accepted for the session, under the ids that their clients know. A run that it has begun goes on
- * behind its last complete turn (D32.7a).
+ * Queues the messages that another worker has accepted for the session, under the ids that their clients know. A run that the other worker has
+ * begun continues after its last complete turn (D32.7a).
  */
 export function adoptQueue(session: Session, waiting: readonly WaitingMessage[], deps: AdoptedQueueDeps): Run[] {
   const { tenant } = session
@@ -49,7 +49,7 @@ export function adoptQueue(session: Session, waiting: readonly WaitingMessage[],
     const wait = earlier ? undefined : deps.admission.waitOn(start, new Date(each.startedAt))
     const run = adoptRun(session, each, { ...deps, asks, wait })
     deps.admission.hold(start, run.ended, wait)
-    void run.ended.then(() => asks.withdrawAll()) // It may not have asked them again.
+    void run.ended.then(() => asks.withdrawAll()) // Withdraws requests that the run had not made again when it ended.
     const prepare = () => prepareLate(session, each, deps)
     const compare = async () => {
       const lost = await deps.lostFiles(session, earlier?.state.unstored ?? [])
@@ -68,7 +68,7 @@ const scopeOf = ({ id }: Session, { runId }: WaitingMessage): string => (isOneSh
 
 type AdoptRunDeps = Pick<AdoptedQueueDeps, 'runs'> & { asks?: EarlierAsks } & Pick<RunIdentity, 'wait'>
 
-/** Registers a run of the session that another worker has accepted, with the events that it has sent of it. */
+/** Registers a run of the session that another worker has accepted, with the events that the other worker has sent. */
 export function adoptRun(session: Session, waiting: WaitingMessage, { runs, asks, wait }: AdoptRunDeps): Run {
   const { tenant, id, workspace } = session
   const { runId, message, isConfirmed = true, steers = [], earlier } = waiting
@@ -82,7 +82,7 @@ export function adoptRun(session: Session, waiting: WaitingMessage, { runs, asks
   })
   run.steering.restore({ steers, turns: earlier?.state.steered ?? [] })
   if (earlier?.state.stopReason) run.steering.close()
-  // The gateway of a client that has the run follows it, and accepts it so. Of one in the background the log says that a client has it.
+  // If a client knows the run its gateway follows it, and that confirms it. For a background run the log says whether a client knows it.
   if (!isConfirmed) setTimeout(() => runs.refuse(run), FOLLOWED_WITHIN_MS).unref()
   return run
 }
@@ -101,7 +101,7 @@ function eventsOf(run: EarlierRun, asks?: EarlierAsks): EarlierEvents {
   }
 }
 
-/** The tenant's models are loaded when the run begins: the message cannot be refused any more. */
+/** Loads the tenant's models only when the run begins: a failure then ends the run, because an accepted message cannot be refused. */
 async function prepareLate(
   session: Session,
   { message, earlier }: WaitingMessage,
@@ -118,10 +118,10 @@ type LateRun = Pick<WaitingMessage, 'earlier'> & {
   run: Run
   signal: AbortSignal
   prepare(): Promise<RunExecutor>
-  /** Returns the paths of the files that the other worker had changed and that are not here. */
+  /** Returns the paths of the files whose changes by the other worker are missing here. */
   compare(): Promise<readonly string[]>
   asks: EarlierAsks
-  /** Withdraws the requests of sub-agents that those of this worker do not make again. */
+  /** Withdraws earlier requests of sub-agents that are not made again here. */
   dropAsks(): void
 }
 
@@ -141,9 +141,9 @@ async function* executeLate(late: LateRun): AsyncGenerator<Batched<RunEvent>, vo
   const shown = new Set<unknown>()
   for await (const event of oneByOne(execute(run, signal))) {
     if (event.type === 'tool_use' || event.type === 'permission_request') shown.add(event.id)
-    // A sub-agent asks for something else now, or all of them have ended.
+    // A sub-agent has made a different request, or all sub-agents have ended.
     if (event.type === 'turn_end' || (asksInAgent(event) && !asks.has(event['id']))) dropAsks()
-    // It may have ended before it has asked them again. Those of a run that another worker goes on with stay open.
+    // The run may end before it has made all requests again; those are withdrawn, unless another worker continues the run.
     if (isTerminal(event) && !run.isAbandoned) yield* await asks.resolve(shown)
     yield event
   }
@@ -152,7 +152,7 @@ async function* executeLate(late: LateRun): AsyncGenerator<Batched<RunEvent>, vo
 const asksInAgent = (event: RunEvent): event is SubAgentEvent =>
   event.type === 'subagent_event' && event.event_type === 'permission_request'
 
-/** Tells the client that a turn begins anew: what it has shown of this turn and of later ones does not count. */
+/** Tells the client that a turn is repeated: the events of this turn and of later ones are void. */
 function goesOn(earlier: EarlierRun, lost: readonly string[]): WarningEvent {
   const goesOnHere = recovered(
     earlier,
@@ -165,7 +165,7 @@ function goesOn(earlier: EarlierRun, lost: readonly string[]): WarningEvent {
   return { ...goesOnHere, message: message + named, detail: { ...detail, lost_files: lost } }
 }
 
-/** Tells a client that had not got the complete turns, of which the last is before the one that begins anew, that the rest of them comes as it is kept. */
+/** Tells a client that has not received all complete turns before the repeated one that their rest comes as it is stored, without deltas. */
 const withoutDeltas = (earlier: EarlierRun): WarningEvent =>
   recovered(
     earlier,

@@ -8,19 +8,19 @@ import type { Session } from './session.ts'
 export type BusyMarksDeps = {
   store: Pick<BusySessions, 'add' | 'delete'>
   logs: Pick<SessionStore, 'deleteLogs'>
-  /** Where another process may claim a session. */
+  /** The claims on sessions, which another process may hold. */
   claims?: Pick<SessionClaims, 'release'> | undefined
-  /** This process's name among the owners. */
+  /** This process's name as an owner of sessions. */
   owner(): string
 }
 
 const SWEEP_EVERY_MS = 5_000
-/** Longer than it takes until a worker is evicted: a worker that is cut off from the others may end a run, and no gateway gets that end. */
+/** Longer than the eviction of a worker takes: a worker that is cut off from the others may end a run, and no gateway receives that end. */
 const IDLE_MS = 15_000
 const MAX_DELETED = 500
 
 type Mark = { id: string; stored: Promise<void>; idleSince: number | undefined }
-/** A one-shot run that has ended, and what is deleted of it after `IDLE_MS`: its log, and its mark and its claim if another process had begun it. */
+/** A one-shot run that has ended, and what to delete after `IDLE_MS`: its log, and, if another process had begun the run, its mark and its claim. */
 type Ended = { log: EndedLog; mark?: string | undefined; claim?: HeldSession | undefined; endedAt: number }
 
 /** Marks in the store which sessions of this worker have runs. A session that gets its next message soon keeps its mark. */
@@ -30,7 +30,7 @@ export class BusyMarks {
   #timer: NodeJS.Timeout | undefined
   /** One-shot runs, in the order of their ends. */
   #ended: Ended[] = []
-  /** Marks and logs that are to be deleted now. Those that the store did not delete stay for the next sweep. */
+  /** Marks and logs that are to be deleted now. If the store fails to delete some, they stay for the next sweep. */
   #left: string[] = []
   #leftLogs: Pick<Ended, 'log' | 'claim'>[] = []
 
@@ -38,7 +38,7 @@ export class BusyMarks {
     this.#deps = deps
   }
 
-  /** This process's name among the owners. */
+  /** This process's name as an owner of sessions. */
   get owner(): string {
     return this.#deps.owner()
   }
@@ -50,7 +50,10 @@ export class BusyMarks {
     await mark.stored
   }
 
-  /** The one-shot run of this session has ended. `isOpened`: another process had begun it, and this one opened its session, which has a mark and a claim then. */
+  /**
+   * The one-shot run of this session has ended. `isOpened`: another process had begun it, and this one opened its
+   * session; it then has a mark and a claim.
+   */
   end(session: Session, { isOpened }: { isOpened: boolean }): void {
     const { tenant, id, token, log } = session
     if (!log) return
@@ -91,7 +94,7 @@ export class BusyMarks {
     const now = performance.now()
     for (const [session, mark] of this.#marks) {
       mark.idleSince = session.runs?.isEmpty === false ? undefined : (mark.idleSince ?? now)
-      const isMoved = session.log?.end === 'moved' // Its new owner has a mark of its own; this one is deleted when this process has gone.
+      const isMoved = session.log?.end === 'moved' // Its new owner has its own mark; this one is deleted after this process has ended.
       const isOver = mark.idleSince !== undefined && now - mark.idleSince >= idleMs
       if (isMoved || isOver) this.#marks.delete(session)
       if (isOver && !isMoved) this.#left.push(mark.id)
@@ -101,20 +104,20 @@ export class BusyMarks {
       if (ended.mark !== undefined) this.#left.push(ended.mark)
       this.#leftLogs.push(ended)
     }
-    // Marks first: one without a log would be looked into for nothing.
+    // Marks are deleted before logs: otherwise another process would look for a log that is gone.
     if (await deleteAll(this.#left, (ids) => this.#deps.store.delete(ids)))
       await deleteAll(this.#leftLogs, (ended) => this.#deleteLogs(ended))
   }
 
-  /** Claims last: a session that is stored and has none is opened by another worker. */
+  /** Claims are released last: a stored session without a claim would be opened by another worker. */
   async #deleteLogs(ended: readonly Pick<Ended, 'log' | 'claim'>[]): Promise<void> {
     const { logs, claims } = this.#deps
     await logs.deleteLogs(ended.map(({ log }) => log))
-    for (const { claim } of ended) if (claim) claims?.release(claim).catch(() => {}) // It expires by itself.
+    for (const { claim } of ended) if (claim) claims?.release(claim).catch(() => {}) // A claim that is not released expires by itself.
   }
 }
 
-/** Takes what was deleted off the list, and leaves the rest to the next sweep. Returns whether nothing is left. */
+/** Deletes the items and takes them off the list; what fails stays for the next sweep. Returns whether nothing is left. */
 async function deleteAll<T>(left: T[], remove: (some: readonly T[]) => Promise<void>): Promise<boolean> {
   while (left.length > 0) {
     const some = left.splice(0, MAX_DELETED)

@@ -23,7 +23,7 @@ export type DurabilityDeps = {
   release(session: Session): void
   /** Ends the runs of a session that another worker owns, or leaves them to it. */
   leaveRuns(session: Session): void
-  /** Goes on with the runs of a session that was opened. Resolves when they are found here. */
+  /** Continues the runs of a session that was opened. Resolves when gateways can find the runs at this worker. */
   goOn(session: Session, runs: StoredRuns): Promise<void>
   log: Log
 }
@@ -32,15 +32,15 @@ export type DurabilityDeps = {
 export type Durability = {
   saver: SessionSaver
   keeping: Keeping
-  /** Returns the inbox that opens the session which a command names. */
+  /** Wraps an inbox, so that it opens the session that a command names. */
   wrap(inbox: Inbox, opening: { sessions: Sessions; isDraining(): boolean }): Inbox
-  /** Deletes what is stored of a session that was removed here. */
+  /** Deletes the stored data of a session that was removed here. */
   remove(session: Session): Promise<void>
   /** Resolves when the sessions are stored, or soon after when the store is away. */
   settled(): Promise<void>
 }
 
-/** Under load, the turns of this time are stored together. */
+/** Under load, the turns of this period are stored together. */
 const SAVE_EVERY_MS = 10
 /** How long a run waits at its end until the store has its last turn. */
 const SAVE_WAIT_MS = 5_000
@@ -62,7 +62,7 @@ export function createDurability({ store, idleMs, log, ...deps }: DurabilityDeps
     keeping: { keep: (...args) => saver.keep(...args), ...(marks && { keepRuns }) },
     wrap(inbox, opening) {
       const onOpened = async (session: Session, runs: StoredRuns) => {
-        workspaces.openKept(session.tenant, session.workspace) // The former worker has left it in the folder, or the store, that both share.
+        workspaces.openKept(session.tenant, session.workspace) // The former worker has left the files in the folder, or the store, that both share.
         if (marks) await deps.goOn(session, runs)
       }
       const stored = new StoredSessions({

@@ -21,8 +21,8 @@ export type DurableInboxDeps = {
 const STORE_MS = 800
 
 /**
- * The inbox of a worker whose sessions are stored (D32): it opens the session that a command names, and answers when the change is stored. It answers before
- * the caller stops waiting. What it refuses by then it takes back (D36).
+ * The inbox of a worker whose sessions are stored (D32): it opens the session that a command names, and answers when the change is stored. If that
+ * takes longer than the caller waits, it refuses the command and undoes the change (D36).
  */
 export function createDurableInbox(inbox: Inbox, deps: DurableInboxDeps): Inbox {
   const { stored, marks } = deps
@@ -56,14 +56,14 @@ export function createDurableInbox(inbox: Inbox, deps: DurableInboxDeps): Inbox 
   }
 }
 
-/** The folder of a run outside of sessions is here as long as the run. */
+/** The folder of a run outside of sessions exists as long as the run. */
 const atFolder = async <T>(
   stored: StoredSessions,
   [tenant, id]: [TenantId, string, ...unknown[]],
   act: () => Promise<T>,
 ): Promise<T> => (isRunId(id) ? act() : stored.act(tenant, id, act))
 
-/** A session that was opened too late for the caller is not changed. */
+/** Throws when the session was opened too late for the caller, so that it is not changed. */
 function refuseIfLate(): void {
   if (callersPatienceMs() <= 0) throw storeUnavailable('too slow')
 }
@@ -78,7 +78,7 @@ const inTime = async <T>(work: () => T | Promise<T>): Promise<T> => {
 
 type ChangeDeps = Pick<DurableInboxDeps, 'sessions' | 'stored' | 'saver'>
 
-/** Changes of a session. One that is not stored in time is undone. */
+/** The commands that change a session. A change that is not stored in time is undone. */
 const changedSessions = (
   inbox: Inbox,
   { sessions, stored, saver }: ChangeDeps,
@@ -94,7 +94,7 @@ const changedSessions = (
     } catch (cause) {
       session.title = title
       remembered.restore(before)
-      saver.note(session) // A write that failed may have been carried out nevertheless.
+      saver.note(session) // The failed write may have been carried out all the same, so the old state is written again.
       throw cause
     }
     return answer
@@ -120,7 +120,7 @@ const createStored =
       if (!isKnown) {
         session.log?.close('refused')
         void stored.takeBack(session)
-        await inbox.deleteSession(tenant, id, token).catch(() => {}) // It was removed meanwhile.
+        await inbox.deleteSession(tenant, id, token).catch(() => {}) // It may have been removed meanwhile.
       }
       throw cause
     }
@@ -129,7 +129,7 @@ const createStored =
 
 type KeptRunsDeps = Pick<DurableInboxDeps, 'sessions' | 'saver'> & { marks: Pick<BusyMarks, 'add'> }
 
-/** Stores that a run is accepted. One that the store does not take in time is taken back: it has not begun. */
+/** Stores that a run is accepted. If the store is too slow, the run is withdrawn before it has begun. */
 const accepting =
   (inbox: Inbox, { sessions, saver, marks }: KeptRunsDeps) =>
   async (tenant: TenantId, runId: string, sessionId: string): Promise<void> => {
@@ -139,13 +139,16 @@ const accepting =
     try {
       await session.accept(withDeadline(written, patienceMs(), () => storeUnavailable('too slow')))
     } catch (cause) {
-      if (isOneShot && session.log?.isUnwritten) session.log.close('deleted') // Nothing of it is ever stored.
-      await Promise.resolve(inbox.cancelRun(tenant, runId, { isAccepted: false })).catch(() => {}) // It is gone with its session.
+      if (isOneShot && session.log?.isUnwritten) session.log.close('deleted') // From now on nothing of the session is stored.
+      await Promise.resolve(inbox.cancelRun(tenant, runId, { isAccepted: false })).catch(() => {}) // Fails when the run has gone with its session.
       throw cause
     }
   }
 
-/** A run is accepted, steered and cancelled when that is stored: a worker that goes on with the session knows of it. */
+/**
+ * A run's acceptance, its steering and its cancellation are answered once they are stored, so that a worker that
+ * continues the session knows of them.
+ */
 const keptRuns = (
   inbox: Inbox,
   deps: KeptRunsDeps,
@@ -167,7 +170,7 @@ const keptRuns = (
       const session = sessions.find(tenant, sessionOf(inbox, tenant, runId))
       const isNews = session?.runs?.confirmInBackground(runId)
       await inbox.acceptRun(tenant, runId)
-      // Nobody follows it when its worker dies: only the log says that it was accepted.
+      // If the worker dies, no gateway follows a background run: only the log then shows that it was accepted.
       if (session && isNews) await saver.save(session, patienceMs())
     },
     async steerRun(tenant, runId, steer) {
@@ -185,7 +188,7 @@ const keptRuns = (
   }
 }
 
-/** A run that was cancelled before it began is not known. */
+/** Empty for a run that was cancelled before it began: it is not known any more. */
 function sessionOf(inbox: Inbox, tenant: TenantId, runId: string): string {
   try {
     return logSessionOf({ id: runId, sessionId: inbox.getRun(tenant, runId).session_id })

@@ -36,7 +36,7 @@ export class EarlierAsks {
     this.#deps = deps
   }
 
-  /** Those of the run itself, which asks them again when it goes on. */
+  /** The ids of the run's own requests, which it makes again when it continues. */
   get #own(): string[] {
     return Object.values(this.#step?.calls ?? {}).flatMap(({ ask }) => ask?.id ?? [])
   }
@@ -53,12 +53,12 @@ export class EarlierAsks {
     return [...this.#own, ...this.#ofAgents].some((each) => each === id)
   }
 
-  /** Withdraws those that nobody asks again. Nobody waits for it. */
+  /** Withdraws requests that are not made again, without waiting for the store. */
   drop(ids: readonly string[]): void {
     for (const id of ids) void this.#withdraw(id)
   }
 
-  /** The run ends. Returns the requests that were open. Resolves soon after when the store is away, and goes on trying. */
+  /** The run ends. Returns the requests that were open. If the store is away, it resolves after a short time and continues to try. */
   withdrawAll(): Promise<PermissionSummary[]> {
     this.#withdrawn ??= this.#withdrawWithin(WITHIN_MS)
     return this.#withdrawn
@@ -73,13 +73,16 @@ export class EarlierAsks {
     return open.flatMap((request) => request ?? [])
   }
 
-  /** The run ends before it has gone on: returns its turn as it begins anew, with the requests that were open, each resolved (D37.1). */
+  /** For a run that ends before it has continued: returns the start of its repeated turn and the open requests, each resolved (D37.1). */
   async end(): Promise<RunEvent[]> {
     const { turn = 1, model = '' } = this.#step ?? {}
     return [{ type: 'turn_start', turn_number: turn, model }, ...(await this.resolve(new Set()))]
   }
 
-  /** The run ends. `shown` has the ids of the calls and requests that it has shown again: the others that were open follow, resolved. */
+  /**
+   * For a run that ends: returns the open requests that it has not shown again, each resolved. `shown` has the ids of
+   * the calls and requests that it has shown again.
+   */
   async resolve(shown: ReadonlySet<unknown>): Promise<RunEvent[]> {
     const open = await this.withdrawAll()
     const isLeft = ({ id }: PermissionSummary) => this.#own.includes(id) && !shown.has(id)

@@ -10,8 +10,9 @@ import type { Sessions } from './sessions.ts'
 export const isBranch = (begin: SessionBegin): begin is SessionBranch => 'from' in begin
 
 /**
- * The branch that ends with this message, or with the last one of this run. Its folder is named only if it has not changed since: nothing was
- * added to the session since. Throws `invalid_request` for a message that the session does not have, or that no other can follow.
+ * The branch that ends with this message, or with the last one of this run. Its folder is named only if nothing was added to the session
+ * since then, so that the folder is unchanged. Throws `invalid_request` for a message that the session does not have, or that no other can
+ * follow.
  */
 export function branchOf({ id, conversation: { all }, title, isBusy, workspace }: Session, at: string): SessionBranch {
   const end = findNamed(all, at)
@@ -31,7 +32,7 @@ export function branchOf({ id, conversation: { all }, title, isBusy, workspace }
 
 type ForkDeps = { sessions: Pick<Sessions, 'create' | 'remove'>; workspaces: Pick<Workspaces, 'copy'> }
 
-/** Creates a session with a branch of another one, and a copy of its folder where the processes share them. */
+/** Creates a session with a branch of another one, and a copy of its folder if the processes share one folder. */
 export async function fork(
   identity: SessionIdentity,
   { messages, title, from, workspace }: SessionBranch,

@@ -20,8 +20,8 @@ export type GoOnDeps = AdoptedQueueDeps & {
 const RETRY_MS = 200
 
 /**
- * Goes on with the runs of a session whose worker died. None acts or sends an event before the store says that this worker has it, and where
- * its readers find it.
+ * Continues the runs of a session whose worker died. No run acts or sends an event before the store names this worker as the owner, so that
+ * readers find it.
  */
 export function createGoOn(deps: GoOnDeps): (session: Session, runs: StoredRuns) => Promise<void> {
   const { draining, claims, marks, oneShots } = deps
@@ -35,14 +35,14 @@ export function createGoOn(deps: GoOnDeps): (session: Session, runs: StoredRuns)
     }
     await Promise.all([recordHere(open), open.length > 0 && markBusy(session, marks)])
     draining.keep(session)
-    // After the runs that go on, since the readers of those wait.
+    // Ended runs come last, because the readers of the continuing ones wait.
     for (const run of ended) adoptRun(session, waitingOf(run), deps)
     await recordHere(ended)
     if (isOneShotSession(session.id)) oneShots?.endOpened(goingOn, session)
   }
 }
 
-/** Marks a session that this worker has got from another one. Resolves when that is stored, or the session is another worker's again. */
+/** Marks a session that this worker has received from another one. Resolves when that is stored, or another worker has the session again. */
 export async function markBusy(session: Session, marks: GoOnDeps['marks']): Promise<void> {
   const isOwn = () => session.log?.end === undefined
   const mark = async () => marks?.add(session)

@@ -2,20 +2,23 @@ import type { NumberedEvent } from '../../../shared/agent/sessions/open-runs.ts'
 import { isTerminal, type RunEvent } from '../../../shared/kernel/events.ts'
 import { isDelta } from '../../../shared/work/runs/records/captured-events.ts'
 
-/** Events of one run that stay in memory, and their texts, for an entry that has all of them. */
+/** Limits of a run's events, and of their texts, that stay in memory for a log entry with all events. */
 const MAX_EVENTS = 4_096
 const MAX_CHARS = 2 * 1024 * 1024
 
-/** The events of a run's complete turns, without deltas, for its replay after the death of this worker. Those of the run itself share their texts with the conversation. */
+/**
+ * The events of a run's complete turns, without deltas, for its replay after the death of this worker. The run's own
+ * events share their texts with the conversation.
+ */
 export class KeptEvents {
-  /** Those of complete turns. The first of them, `#taken` in number, are in the log. */
+  /** The events of complete turns. The first `#taken` of them are in the log. */
   #events: NumberedEvent[]
   #taken: number
   #chars: number
-  /** Those of the turn under way. */
+  /** The events of the current turn. */
   #next: NumberedEvent[] = []
   #from: number
-  /** How many turns are complete. */
+  /** The number of complete turns. */
   turns: number
 
   constructor(earlier?: { events: readonly NumberedEvent[]; eventsFrom: number; turns: number }) {
@@ -39,13 +42,13 @@ export class KeptEvents {
   /** The events since the last call, or all of them. */
   take(isBase: boolean): { events: readonly NumberedEvent[]; events_from?: number } {
     this.#trim()
-    const isAll = isBase || this.#taken < 0 // Events that the log lacks were forgotten.
+    const isAll = isBase || this.#taken < 0 // Negative: events were forgotten before they were in the log.
     const events = isAll ? [...this.#events] : this.#events.slice(this.#taken)
     this.#taken = this.#events.length
     return { events, ...(isAll && { events_from: this.#from }) }
   }
 
-  /** Forgets the oldest. */
+  /** Forgets the oldest events. */
   #trim(): void {
     let count = 0
     while (this.#events.length - count > MAX_EVENTS || this.#chars > MAX_CHARS) {
@@ -59,7 +62,7 @@ export class KeptEvents {
   }
 }
 
-/** The characters of an event's texts. Those of a sub-agent's event are fields of it, too. */
+/** The characters of an event's texts. A sub-agent's event has its texts in the same fields. */
 function charsOf(event: RunEvent): number {
   let sum = 0
   for (const field in event) {

@@ -6,11 +6,14 @@ export type KeptStreamSteps = {
   observe(event: RunEvent): void
   /** Called before an event is sent. The event waits for the promise, if there is one. */
   send(event: RunEvent): Promise<unknown> | undefined
-  /** A turn is complete. */
+  /** Called when a turn is complete. */
   onTurn(): void
-  /** Called before the next event is made, which waits for the promise, if there is one. It resolves with `false` when another process goes on with the run. */
+  /**
+   * Called before the next event is made, which waits for the promise, if there is one. It resolves with `false` when
+   * another process continues the run.
+   */
   stay?(): Promise<boolean> | undefined
-  /** Returns what is sent for the last event. */
+  /** Returns the events to send in place of the last one. */
   end(last: RunEvent): Promise<RunEvent[]>
 }
 
@@ -21,9 +24,9 @@ export type KeptStreamSteps = {
 export class KeptStream implements AsyncIterableIterator<RunEvent, undefined> {
   readonly #events: AsyncIterator<Batched<RunEvent>>
   readonly #steps: KeptStreamSteps
-  /** The rest of what the run has made together. */
+  /** The remaining events of the batch that the run has yielded. */
   #made: RunEvent[] = []
-  /** Events to pass on before the next one is asked of the run. */
+  /** Events to yield before the run is asked for the next one. */
   #ready: RunEvent[] = []
 
   constructor(events: AsyncIterable<Batched<RunEvent>>, steps: KeptStreamSteps) {

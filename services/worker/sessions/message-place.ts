@@ -6,7 +6,7 @@ import { invalidRequest } from '../../../shared/kernel/errors.ts'
 /** The messages of a session, and the ids of those that are being answered or wait: those of their clients, and those of their runs. */
 export type KnownMessages = { all: readonly Message[]; accepted: ReadonlySet<string> }
 
-/** Throws `invalid_request` for a message that follows one which the session does not have. */
+/** Throws `invalid_request` for a message that is to follow one which the session does not have. */
 export function checkPlace(message: MessageRequest, { all, accepted }: KnownMessages): void {
   const names = namesOf(message)
   if (names === undefined || names.length === 0) return
@@ -16,7 +16,7 @@ export function checkPlace(message: MessageRequest, { all, accepted }: KnownMess
   })
 }
 
-/** The id of the message that this one follows now, `null` when it begins a branch, and `undefined` when it continues the head. */
+/** The id of the message that this one follows, `null` when it begins a branch, and `undefined` when it continues the head. */
 export function placeOf(message: MessageRequest, all: readonly Message[]): string | null | undefined {
   const names = namesOf(message)
   if (names?.length === 0) return null
@@ -25,7 +25,7 @@ export function placeOf(message: MessageRequest, all: readonly Message[]): strin
     const found = findNamed(all, name, message.texts?.[name])
     if (found) return found.stamp?.id
   }
-  return undefined // The run that it follows was cancelled before it began, or what it follows was compacted meanwhile.
+  return undefined // The run that it should follow was cancelled before it began, or the message was compacted meanwhile.
 }
 
 function namesOf({ path, after }: MessageRequest): readonly string[] | undefined {

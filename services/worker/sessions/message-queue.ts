@@ -3,7 +3,7 @@ import { tooMany } from '../../../shared/kernel/errors.ts'
 import type { Run, RunExecutor } from '../../../shared/work/runs/run.ts'
 import type { CancelCode } from '../../../shared/work/runs/run-identity.ts'
 
-/** Messages that wait behind the one that is being answered (D4.6). */
+/** How many messages may wait after the one that is being answered (D4.6). */
 const MAX_WAITING = 8
 const BUSY_RETRY_SECS = 5
 
@@ -13,8 +13,8 @@ export type QueuedRun = { run: Run; message: MessageRequest; execute: RunExecuto
 type State = 'idle' | 'answering' | 'finishing' | 'held' | 'leaving' | 'gone'
 
 /**
- * The messages of a session, which are answered one at a time in order of arrival (D4.6). Between `hold` and `resume` the run that was
- * begun goes on and no other begins, so that another worker can take the session over with the messages that wait.
+ * The messages of a session, which are answered one at a time in order of arrival (D4.6). Between `hold` and `resume` the current run
+ * continues and no other begins, so that another worker can take over the session with the waiting messages.
  *
  * | State     | Event                                                   | Next state                                      |
  * |-----------|---------------------------------------------------------|-------------------------------------------------|
@@ -32,16 +32,16 @@ type State = 'idle' | 'answering' | 'finishing' | 'held' | 'leaving' | 'gone'
  * | held      | `retire`: another worker has it, or it was deleted      | gone, without the messages that wait            |
  * | leaving   | its run ends                                            | leaving with the next message; gone without one |
  *
- * A message that comes in another state than idle waits, and a queue that is leaving or gone takes none. A method that a state does not
- * list changes nothing in it. A wrong move throws.
+ * A message that arrives in another state than idle waits; a queue that is leaving or gone accepts none. A method that is not listed
+ * for a state changes nothing. An invalid transition throws.
  */
 export class MessageQueue {
   readonly #onRunEnded: () => void
-  /** Those that wait, and the one that was begun. */
+  /** The waiting runs, and the current one. */
   readonly #runs = new Set<Run>()
   #waiting: QueuedRun[] = []
   #state: State = 'idle'
-  /** The run that was begun, from its begin to its end. */
+  /** The current run, from its beginning to its end. */
   #current: { run: Run; done: Promise<void> } | undefined
 
   /** `onRunEnded` is called after each of its runs. */
@@ -62,12 +62,12 @@ export class MessageQueue {
     return this.#runs.size === 0
   }
 
-  /** Whether its session is another worker's now, or was removed. */
+  /** Whether another worker has the session now, or it was removed. */
   get isLeaving(): boolean {
     return this.#state === 'leaving' || this.#state === 'gone'
   }
 
-  /** Whether this run waits for another worker to take the session over. */
+  /** Whether this run waits for another worker to take over the session. */
   holds(run: Run): boolean {
     const isHeld = this.#state === 'held' || this.#state === 'finishing'
     return isHeld && this.#waiting.some((queued) => queued.run === run)
@@ -95,7 +95,7 @@ export class MessageQueue {
     if (this.#state === 'idle') this.#answerNext('idle')
   }
 
-  /** Begins no further run. Resolves when the one that was begun has ended. */
+  /** Begins no further run. Resolves when the current run has ended. */
   async hold(): Promise<void> {
     if (this.#state === 'idle') this.#move('idle', 'held')
     if (this.#state === 'answering') this.#move('answering', 'finishing')
@@ -109,8 +109,8 @@ export class MessageQueue {
   }
 
   /**
-   * The session is another worker's now, or is being removed. Returns the messages that a held queue had: they are not answered here.
-   * Those of an open queue are.
+   * Called when another worker has the session, or it is being removed. Returns the messages of a held queue, which are not answered
+   * here; those of an open queue are still answered.
    */
   retire(): readonly QueuedRun[] {
     if (this.#state === 'idle') this.#move('idle', 'gone')
@@ -138,13 +138,13 @@ export class MessageQueue {
     this.#move(from, next ? busy : free)
     if (!next) return
     const { run, execute } = next
-    // Not in this turn, so that a run that was just posted counts as waiting.
+    // Not in this turn of the event loop, so that a run that was just posted counts as waiting.
     const done = Promise.resolve().then(() => run.execute(execute))
     this.#current = { run, done }
     void done.then(() => this.#onAnswered())
   }
 
-  /** The next message waits for its place among the runs of its tenant, and all behind it do. */
+  /** Waits until the next message gets a place among its tenant's runs; all later messages wait behind it. */
   #answerLater(from: 'idle' | 'held' | 'answering' | 'leaving', placed: Promise<void>): void {
     const meanwhile = from === 'leaving' ? 'leaving' : 'idle'
     this.#move(from, meanwhile)
@@ -165,7 +165,7 @@ export class MessageQueue {
   }
 }
 
-/** The earlier runs wait for no permission any more, once the later one is accepted (D39.1): a message that was refused changes nothing. */
+/** Once the later run is accepted, the earlier ones stop waiting for permissions (D39.1). If it is refused nothing changes. */
 async function supersede(earlier: readonly Run[], later: Run): Promise<void> {
   await later.whenAccepted()
   if (later.isAbandoned || later.isEnded) return

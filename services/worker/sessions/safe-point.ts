@@ -2,13 +2,16 @@ import type { RunEvent } from '../../../shared/kernel/events.ts'
 import { waitsForClient } from '../../../shared/work/runs/open-asks.ts'
 
 /**
- * Where the run of a session that was begun can go on at another worker, and nothing that its client has seen is void (D37.4): while it waits
- * for its client's permissions alone, and behind a complete turn, where it stays as long as it is wanted there.
+ * The point at which a running run can move to another worker without making anything void that its client has seen (D37.4): while it only
+ * waits for its client's permissions, and after a complete turn, where it pauses on request.
  */
 export class SafePoint {
   /** The calls of the present turn that have no result. */
   readonly #calls = new Set<unknown>()
-  /** Its permission requests that are open, and the calls that the client makes, by their ids. Those of sub-agents are none: sub-agents begin anew elsewhere. */
+  /**
+   * The ids of its open permission requests and of the calls that the client executes. Requests of sub-agents do not
+   * count: another worker repeats sub-agents from their start.
+   */
   readonly #asks = new Set<string>()
   #isTurnComplete = false
   #wanted: PromiseWithResolvers<void> | undefined
@@ -26,27 +29,27 @@ export class SafePoint {
     if (this.#isReached) this.#wanted?.resolve()
   }
 
-  /** Resolves when it is reached, or at once after `hasten`. */
+  /** Resolves when the run is at such a point, or at once after `hasten`. */
   async reached(): Promise<void> {
     this.#wanted ??= Promise.withResolvers()
     if (this.#isReached) this.#wanted.resolve()
     await this.#wanted.promise
   }
 
-  /** It need not be reached: what has come of the turn under way becomes void. */
+  /** Stops waiting for such a point: the events of the current turn become void. */
   hasten(): void {
     this.#wanted ??= Promise.withResolvers()
     this.#wanted.resolve()
   }
 
-  /** Before the run's next event is made: a promise resolves when it need not stay here. */
+  /** Called before the run's next event is made. If it returns a promise, the run pauses until that resolves. */
   stay(): Promise<void> | undefined {
     if (!this.#wanted || !this.#isTurnComplete) return undefined
     this.#left ??= Promise.withResolvers()
     return this.#left.promise
   }
 
-  /** It is not wanted any more. */
+  /** Lets a paused run continue. */
   leave(): void {
     this.#wanted = undefined
     this.#left?.resolve()
@@ -57,7 +60,7 @@ export class SafePoint {
     return this.#isTurnComplete || (this.#asks.size > 0 && this.#asks.size === this.#calls.size)
   }
 
-  /** A call that the client makes waits as one that has asked. */
+  /** A call that the client executes waits like a call that needs permission. */
   #add(call: Extract<RunEvent, { type: 'tool_use' }>): void {
     this.#calls.add(call.id)
     if (waitsForClient(call)) this.#asks.add(call.id)

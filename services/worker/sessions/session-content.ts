@@ -23,11 +23,14 @@ type ContentState = Pick<
 type ContentOptions = {
   /** Called with the bytes of the conversation and of the client's tools when they change. */
   onResize(bytes: number): void
-  /** The id of the run that adds to the conversation. Left out: messages name no run. */
+  /** Returns the id of the run that adds messages. Left out: messages name no run. */
   runId?: () => string | null
 }
 
-/** The state of a session without its runs: conversation, title, tools of the client, tools that need no permission any more, memory and usage. */
+/**
+ * The state of a session without its runs: conversation, title, tools of the client, tools that are allowed for the
+ * rest of the session, memory and usage.
+ */
 export class SessionContent {
   readonly conversation: Conversation
   readonly remembered: RememberedTools
@@ -54,7 +57,7 @@ export class SessionContent {
     this.remembered = new RememberedTools(remembered)
   }
 
-  /** The part of the summary that is stored. */
+  /** The stored part of the session's summary. */
   get facts(): SessionFacts {
     const { all, messageCount } = this.conversation
     return {
@@ -67,7 +70,7 @@ export class SessionContent {
     }
   }
 
-  /** The tools of its client, for messages that bring none. */
+  /** The tools of its client, used for messages that define none. */
   get clientTools(): readonly ClientTool[] {
     return this.#clientTools
   }
@@ -76,7 +79,7 @@ export class SessionContent {
     return this.memory.entries
   }
 
-  /** The part of it that goes to another worker, which continues the conversation. */
+  /** The part of the state that another worker needs to continue the conversation. */
   get contentState(): ContentState {
     const { all: messages, messageCount } = this.conversation
     const { title, from, memories, clientTools } = this
@@ -89,13 +92,13 @@ export class SessionContent {
     this.title ??= nameOf(prompt)
   }
 
-  /** A run begins to answer this message. `hasPrompt`: an earlier part of the run has added it to the conversation. */
+  /** Called when a run begins to answer this message. `hasPrompt`: an earlier part of the run has already added its prompt. */
   begin(message: MessageRequest, { hasPrompt }: { hasPrompt: boolean }): void {
     if (!hasPrompt) this.#place(message)
     this.#keepClientTools(message.client_tools)
   }
 
-  /** The prompt of the message comes next. */
+  /** Prepares the conversation for the prompt of this message. */
   #place(message: MessageRequest): void {
     const { conversation } = this
     conversation.prepare({ after: placeOf(message, conversation.all) })
@@ -103,7 +106,7 @@ export class SessionContent {
     conversation.prepare({ client: message.id })
   }
 
-  /** Keeps the tools that a message brings. One that brings none leaves the earlier ones. */
+  /** Keeps the tools that a message defines. A message without tools leaves the earlier ones. */
   #keepClientTools(tools: readonly ClientTool[] | undefined): void {
     if (!tools || tools.length + this.#clientTools.length === 0) return
     this.#clientTools = tools
@@ -119,7 +122,7 @@ const nameOf = (prompt: string): string | undefined => titleOf(prompt, TITLE_CHA
 
 const MAX_ENTRIES = 100
 
-/** The memory entries that Dream has distilled from one session (D5.3). They live as long as the session. */
+/** The memory entries that Dream has distilled from one session (D5.3). They are kept as long as the session. */
 export class SessionMemory implements MemorySource {
   readonly #conversation: Conversation
   #entries: readonly string[]
@@ -145,7 +148,7 @@ export class SessionMemory implements MemorySource {
     return renderMessages(this.#conversation.messages, { maxCharsEach: Infinity, hasToolDetails: false })
   }
 
-  /** Adds entries, each once, and keeps the newest. */
+  /** Adds entries without duplicates, and keeps the newest. */
   async keep(entries: readonly string[]): Promise<void> {
     this.#entries = [...new Set([...this.#entries, ...entries])].slice(-MAX_ENTRIES)
   }

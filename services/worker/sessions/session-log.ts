@@ -6,26 +6,26 @@ import { newToken } from '../../../shared/kernel/ids.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import type { SessionRuns } from './session-runs.ts'
 
-/** The state with which an owner goes on with the log. */
+/** The state with which an owner continues the log. */
 export type LogState = {
   head: SessionHead
   nextSeq: number
-  /** The place of the oldest entry that counts. One of an older release does not say it. */
+  /** The place of the oldest entry that is still valid. Missing in the state of an older release. */
   baseSeq?: number
-  /** When that was written, and when the head was: milliseconds since 1970. */
+  /** When that entry and the head were written, in milliseconds since 1970. */
   baseMs: number
   headMs: number
-  /** Whether the head says that the session remembers tools. */
+  /** Whether the head notes that the session remembers tools. */
   remembers: boolean
   /** Names this owner; a new one by default. */
   owner?: string
-  /** This process, if the first entry is the mark of a one-shot run. */
+  /** The name of this process, if the first entry is the mark of a one-shot run. */
   busyAt?: string | undefined
-  /** The owner that has handed the session over. It may have sent an entry whose answer did not come. */
+  /** The owner that has handed over the session. It may have sent an entry that the store has not answered. */
   predecessor?: string
   /** Whether the log lacks messages that the session has. */
   isBehind?: boolean
-  /** The places from which on the log has the runs that have ended last. */
+  /** The places in the log at which the most recently ended runs begin. */
   endedFrom?: readonly number[] | undefined
 }
 
@@ -39,31 +39,31 @@ export type LoggedSession = {
   readonly runs?: Pick<SessionRuns, 'take'> | undefined
 }
 
-/** The times after which what still counts is written again, and how long it is stored then. */
+/** After `renewalMs`, entries that are still valid are written again; the store keeps them for `lifeMs`. */
 export type LogTimes = { renewalMs: number; lifeMs: number; now(): number }
 
-/** `moved`: another worker has the session now. `refused`: its creation was, and is taken back. */
+/** `moved`: another worker has the session now. `refused`: the session's creation was refused and is undone. */
 type LogEnd = 'moved' | 'deleted' | 'refused'
 
-/** How far the session is stored. */
+/** How much of the session is stored. */
 type Saved = {
   messages: number
   compactions: number
   memories: readonly string[]
   clientTools: readonly ClientTool[]
 }
-/** An entry that is on its way. A repeated try sends the same, because the first one may have been stored. */
+/** An entry that the store has not answered yet. It is sent again unchanged, because the first attempt may have been stored. */
 type Pending = { write: LogWrite; saved: Saved; version: number; onStored: (() => void) | undefined }
 type Waiter = { version: number; resolve: (isStored: boolean) => void }
 
 /**
- * A process that opens the session reads the entries since the last one that has the whole history. Such an entry is written after MIN_ENTRIES others, or later when
- * the history is long: at most BYTES_AN_ENTRY are written once more for each entry.
+ * A process that opens the session reads the entries from the last one that has the whole history. Such an entry is written after MIN_ENTRIES others,
+ * or later when the history is long, so that it costs at most BYTES_AN_ENTRY for each entry since the last one.
  */
 const MIN_ENTRIES = 50
 const BYTES_AN_ENTRY = 4_096
 
-/** The part of a session's log that its owner writes: which messages are stored, which are not, and who waits for them. */
+/** The part of a session's log that its owner writes: which messages are stored, which are not, and which callers wait for that. */
 export class SessionLog {
   readonly head: SessionHead
   readonly #owner: string
@@ -77,7 +77,7 @@ export class SessionLog {
   #needsBase: boolean
   #saved: Saved
   #pending: Pending | undefined
-  /** Counts the changes of the session, and those that are stored. */
+  /** The number of changes of the session, and of those that are stored. */
   #version = 0
   #savedVersion = 0
   #waiters: Waiter[] = []
@@ -111,7 +111,7 @@ export class SessionLog {
     }
   }
 
-  /** Names this owner. */
+  /** The name of this owner. */
   get owner(): string {
     return this.#owner
   }
@@ -120,12 +120,12 @@ export class SessionLog {
     return this.#nextSeq
   }
 
-  /** Nothing more is written. */
+  /** Set when nothing more is written, with the reason. */
   get end(): LogEnd | undefined {
     return this.#end
   }
 
-  /** Whether nothing of the session is stored, or on its way. */
+  /** Whether nothing of the session is stored or being stored. */
   get isUnwritten(): boolean {
     return this.#nextSeq === 1 && !this.#pending
   }
@@ -134,12 +134,12 @@ export class SessionLog {
     return this.#end === undefined && this.#savedVersion < this.#version
   }
 
-  /** The session has changed. */
+  /** Notes that the session has changed. */
   note(): void {
     this.#version++
   }
 
-  /** Resolves with `true` when all that was noted is stored, and with `false` when it never will be by this owner. */
+  /** Resolves with `true` when all noted changes are stored, and with `false` when this owner can no longer store them. */
   stored(): Promise<boolean> {
     if (this.#end !== undefined) return Promise.resolve(false)
     if (!this.isDue) return Promise.resolve(true)
@@ -163,7 +163,7 @@ export class SessionLog {
     this.#remembers = remembers
   }
 
-  /** The entry to be written: the one on its way, or one with all that is new. */
+  /** The entry to write: the one without an answer, or a new one with all changes. */
   take(session: LoggedSession, times: LogTimes): LogWrite {
     this.#pending ??= this.#build(session, times)
     return this.#pending.write
@@ -188,8 +188,8 @@ export class SessionLog {
   }
 
   /**
-   * The places are taken by this owner. Returns whether the session is still this worker's: the owner before it may have written late, and
-   * the whole history is written behind that.
+   * Called when the places of the entry are already taken by the owner `by`. Returns whether this worker still owns the session: its
+   * predecessor may have written late; the whole history is then written after that.
    */
   onTaken(by: string | undefined, places: number): boolean {
     if (by === undefined || by !== this.#predecessor) return false
@@ -199,7 +199,7 @@ export class SessionLog {
     return true
   }
 
-  /** The store does not take the entry. The next one has everything. */
+  /** Called when the store refuses the entry. The next entry then has the whole history. */
   onRefused(): void {
     this.#pending = undefined
     this.#needsBase = true

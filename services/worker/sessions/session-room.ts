@@ -4,24 +4,24 @@ import { type ShareLimits, TenantShares } from '../../../shared/platform/fairnes
 
 export type RoomLimits = {
   sessions: ShareLimits
-  /** Bytes of the conversations of all sessions. */
+  /** Limits of the bytes of all sessions' conversations. */
   memory: ShareLimits
 }
 
 /** The place of one session in the room. */
 export type SessionPlace = {
-  /** Sets how many bytes the session's conversation has. */
+  /** Sets the size of the session's conversation. */
   resize(bytes: number): void
-  /** Gives everything back. Later calls do nothing. */
+  /** Frees the place and the bytes. Later calls do nothing. */
   leave(): void
 }
 
-/** The place of a session that counts for no limit. */
+/** The place of a session that counts towards no limit. */
 export const NO_PLACE: SessionPlace = { resize() {}, leave() {} }
 
 const FULL_RETRY_SECS = 60
 
-/** How many sessions a worker holds and how large their conversations are, in all and by tenant (D1.3 SESSIONS_PER_WORKER, SESSION_MEMORY_MB). */
+/** How many sessions a worker holds and how large their conversations are, in total and per tenant (D1.3 SESSIONS_PER_WORKER, SESSION_MEMORY_MB). */
 export class SessionRoom {
   readonly #sessions: TenantShares
   readonly #memory: TenantShares
@@ -44,7 +44,7 @@ export class SessionRoom {
     if (full) throw refusalOf(full, NO_MEMORY)
   }
 
-  /** Takes a place, which is always given: a session that another worker hands over must not be lost. */
+  /** Takes a place, even above the limits: a session that another worker hands over must not be lost. */
   enter(tenant: TenantId): SessionPlace {
     let held = 0
     let isInside = true

@@ -20,11 +20,11 @@ const SOON_MS = 250
 /** Stores the changes of a session. */
 export type RunsKeeper = {
   note(): void
-  /** Resolves with `false` when the session is another worker's now, or was deleted. */
+  /** Resolves with `false` when another worker has the session, or it was deleted. */
   stored(): Promise<boolean>
 }
 
-/** The place of the log from which on its entries tell all of a run. It is missing until the first of them is written. */
+/** The place of the first log entry about a run. Missing until that entry is written. */
 type Place = { fromSeq?: number | undefined }
 
 type Open = {
@@ -34,34 +34,34 @@ type Open = {
   progress: RunProgress
   events: KeptEvents
   safePoint: SafePoint
-  /** No event above this number is sent, as far as the log says. */
+  /** The log reserves event numbers up to this one; no later event is sent. */
   reserved: number
   /** Whether the log has the message. Until then nobody reads its events. */
   isStored: boolean
-  /** Whether its client has it. */
+  /** Whether its client knows the run. */
   isConfirmed: boolean
 }
 
-/** `isStored`: another worker has accepted the message, and perhaps begun it. */
+/** `isStored`: another worker has accepted the message, and may have begun it. */
 type AddedRun = { isStored: boolean; earlier?: EarlierRun | undefined; fromSeq?: number | undefined }
 
-/** What an entry of the log says of the runs. `onStored` is to be called when it is stored. */
+/** A log entry's part about the runs. Call `onStored` when the entry is stored. */
 export type TakenRuns = { entry: RunsEntry; onStored(): void }
 
-/** The runs of a session that have not ended, as its log tells another worker of them (D32.7a). */
+/** The runs of a session that have not ended, in the form in which its log describes them for another worker (D32.7a). */
 export class SessionRuns {
   readonly #keeper: RunsKeeper
   readonly #open = new Map<string, Open>()
   #active: Open | undefined
-  /** What the log lacks. */
+  /** Accepted runs that are not in the log yet. */
   #accepted: Open[] = []
   #confirmed: string[] = []
   #ended: string[] = []
-  /** The places of the last runs that have ended, at most `MAX_ENDED`. */
+  /** The places of the most recently ended runs, at most `MAX_ENDED`. */
   #endedPlaces: Place[]
   #isDrained = false
 
-  /** `endedFrom`: the places from which on the log has the runs that have ended last. */
+  /** `endedFrom`: the places in the log at which the most recently ended runs begin. */
   constructor(keeper: RunsKeeper, endedFrom: readonly number[] = []) {
     this.#keeper = keeper
     this.#endedPlaces = endedFrom.map((fromSeq) => ({ fromSeq }))
@@ -71,17 +71,17 @@ export class SessionRuns {
     return this.#open.size === 0
   }
 
-  /** The progress of the run that was begun last. */
+  /** The progress of the current run. */
   get progress(): RunProgress | undefined {
     return this.#active?.progress
   }
 
-  /** The places from which on the log has the runs that have ended last. */
+  /** The places in the log at which the most recently ended runs begin. */
   get endedFrom(): number[] {
     return this.#endedPlaces.flatMap(({ fromSeq }) => fromSeq ?? [])
   }
 
-  /** The place from which on the log tells all of an open run. */
+  /** The place of the first log entry about an open run. */
   fromSeqOf(runId: string): number | undefined {
     return this.#open.get(runId)?.place.fromSeq
   }
@@ -92,7 +92,7 @@ export class SessionRuns {
     return active !== undefined && active.progress.totals.turns !== active.events.turns
   }
 
-  /** The session has a message. */
+  /** Adds the run of a message. */
   add(run: Run, message: MessageRequest, { isStored, earlier, fromSeq }: AddedRun) {
     const accepted = { run_id: run.id, started_at: run.startedAt.toISOString(), message: message as JsonObject }
     const progress = new RunProgress(this.#progressKeeper(), earlier)
@@ -102,7 +102,7 @@ export class SessionRuns {
     const open = { accepted, place, run, progress, events, safePoint, reserved, isStored, isConfirmed: false }
     this.#open.set(run.id, open)
     if (!isStored) this.#accepted.push(open)
-    // It is stored with what comes next, or soon.
+    // The confirmation is stored with the next entry, or soon.
     void run.whenAccepted().then(() => {
       if (run.isAbandoned || !this.confirm(run.id)) return
       setTimeout(() => this.#confirmed.includes(run.id) && this.#keeper.note(), SOON_MS).unref()
@@ -112,21 +112,24 @@ export class SessionRuns {
     })
   }
 
-  /** Where the run that was begun can be left to another worker. */
+  /** The point at which the current run can be left to another worker. */
   get safePoint(): SafePoint | undefined {
     return this.#active?.safePoint
   }
 
   /**
-   * This worker shuts down: the log says that it leaves the runs to another one. Resolves when that is stored, and with `false` when another
-   * worker has them.
+   * Notes in the log that this worker shuts down and leaves the runs to another one. Resolves when that is stored, and with `false` when
+   * another worker has them.
    */
   drain(): Promise<boolean> {
     this.#isDrained = true
     return this.#keeper.stored()
   }
 
-  /** Before the begun run's next event is made: a promise resolves when it may be, and with `false` when another worker makes it. */
+  /**
+   * Called before the current run makes its next event, which waits for the returned promise, if any. It resolves with
+   * `false` when another worker continues the run.
+   */
   stay(): Promise<boolean> | undefined {
     const { run, safePoint } = this.#active ?? {}
     const staying = safePoint?.stay()
@@ -134,13 +137,13 @@ export class SessionRuns {
     return unlessAborted(run.signal, () => staying.then(() => true)).then(() => !run.isAbandoned)
   }
 
-  /** The runs go on here. */
+  /** Lets the runs continue here. */
   resume(): void {
     this.#isDrained = false
     this.safePoint?.leave()
   }
 
-  /** Its client has the run. Returns whether the log does not say that yet. */
+  /** Notes that the run's client knows it. Returns whether the log does not contain that yet. */
   confirm(runId: string): boolean {
     const open = this.#open.get(runId)
     if (!open || open.isConfirmed) return false
@@ -149,17 +152,17 @@ export class SessionRuns {
     return true
   }
 
-  /** As `confirm`, of a run in the background alone: of others the gateway that follows them says it, too. */
+  /** Like `confirm`, but only for background runs: other runs are also confirmed by the gateway that follows them. */
   confirmInBackground(runId: string): boolean {
     return this.#open.get(runId)?.run.needsNoReader === true && this.confirm(runId)
   }
 
-  /** The run begins here, or goes on. */
+  /** Notes that the run begins or continues here. */
   begin(run: Run): void {
     this.#active = this.#open.get(run.id)
   }
 
-  /** The client has ended the run, or it has ended: no other worker goes on with it. */
+  /** Notes that the run has ended, or that its client has cancelled it: no other worker continues it. */
   end(runId: string): boolean {
     const open = this.#open.get(runId)
     if (!open) return false
@@ -169,7 +172,7 @@ export class SessionRuns {
     return true
   }
 
-  /** The run's next event is about to be sent. A promise resolves when it may be. */
+  /** Called before the run's next event is sent. The event waits for the returned promise, if there is one. */
   send(event: RunEvent): Promise<unknown> | undefined {
     const active = this.#active
     if (!active) return undefined

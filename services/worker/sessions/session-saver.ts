@@ -17,7 +17,7 @@ export type SessionSaverDeps = {
   batchMs: number
   /** How long the end of a run waits until its last turn is stored, in milliseconds. */
   waitMs: number
-  /** Called when another worker writes the log of a session: this one does not own it any more. */
+  /** Called when another worker has written to a session's log, so that this one no longer owns the session. */
   onLost(session: Session): void
   log: Log
   now?: () => number
@@ -30,12 +30,12 @@ const MAX_ENTRIES = 200
 /** A write of this many sessions or more makes the next one wait when it was slow. */
 const MANY = 4
 const MAX_BATCH_MS = 100
-/** One command takes 48 MB. */
+/** MongoDB takes up to 48 MB in one command. */
 const MAX_BATCH_BYTES = 8 * 1024 * 1024
 
 /**
- * Stores the turns of sessions behind their runs: at once when it was idle, together under load. A run ends for its client when its last turn is
- * stored (D32).
+ * Stores the turns of sessions while their runs continue: at once when the saver is idle, in batches under load. A run ends for its client when
+ * its last turn is stored (D32).
  */
 export class SessionSaver {
   readonly #deps: SessionSaverDeps
@@ -43,7 +43,7 @@ export class SessionSaver {
   readonly #loop: WriteLoop
   readonly #changed = new Set<Kept>()
   #leastMs: number
-  /** When the oldest write began that the store has not taken. */
+  /** When the oldest write began that the store has not answered. */
   #unansweredSince = Infinity
 
   constructor(deps: SessionSaverDeps) {
@@ -58,12 +58,12 @@ export class SessionSaver {
     })
   }
 
-  /** Throws `unavailable` while a write has had no answer for longer than a client waits: whoever came now would wait in vain. */
+  /** Throws `unavailable` while a write has had no answer for longer than a client waits: a new request would wait in vain. */
   refuseIfStalled(): void {
     if (performance.now() - this.#unansweredSince > STALLED_MS) throw storeUnavailable('a write has no answer')
   }
 
-  /** Stores what has changed, without anybody waiting for it. */
+  /** Stores the changes in the background. */
   note(session: Session): void {
     if (!isKept(session) || session.log.end !== undefined) return
     session.log.note()
@@ -71,13 +71,13 @@ export class SessionSaver {
     this.#loop.schedule()
   }
 
-  /** Stores what has changed. Resolves when it is stored, however long that takes, and with `false` when another worker has the session. */
+  /** Stores the changes. Resolves when they are stored, however long that takes, and with `false` when another worker has the session. */
   stored(session: Session): Promise<boolean> {
     this.note(session)
     return session.log?.stored() ?? Promise.resolve(true)
   }
 
-  /** Stores what has changed. Throws `unavailable` when the store is too slow, and `not_found` when another worker has the session. */
+  /** Stores the changes. Throws `unavailable` when the store is too slow, and `not_found` when another worker has the session. */
   async save(session: Session, withinMs = this.#deps.waitMs): Promise<void> {
     this.note(session)
     const isStored = await this.#stored(session, withinMs)

@@ -8,7 +8,7 @@ import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import type { LogState } from './session-log.ts'
 import type { SessionUsageState } from './session-usage.ts'
 
-/** `token` tells this session from earlier and later ones of the same id. */
+/** `token` distinguishes this session from earlier and later ones with the same id. */
 export type SessionIdentity = { id: string; tenant: TenantId; token: string }
 
 /** A message that waits for its turn: it was accepted, and its run is known to the client. */
@@ -16,13 +16,13 @@ export type WaitingMessage = {
   runId: string
   startedAt: string
   message: MessageRequest
-  /** `false`: its client may have been told that it was not accepted. */
+  /** `false`: the client may have received a refusal. */
   isConfirmed?: boolean
-  /** Messages that people have sent to its run while it was at work. */
+  /** Texts that people have sent to its running run. */
   steers?: readonly KnownSteer[]
-  /** The part that another worker has done before it died. */
+  /** The part of the run that another worker had done before it died. */
   earlier?: EarlierRun | undefined
-  /** The place of the log from which on its entries tell all of the run. */
+  /** The place of the first log entry about the run. */
   fromSeq?: number | undefined
 }
 
@@ -34,7 +34,7 @@ export type SessionState = SessionIdentity &
     /** The session that it was forked from. */
     from?: SessionSummary['from'] | undefined
     used?: SessionUsageState | undefined
-    /** Names the folder of the session's tools; made of the first token by default. */
+    /** Names the folder of the session's tools; derived from the first token by default. */
     workspace?: string
     memories?: readonly string[] | undefined
     /** The tools of its client (D45.3). */

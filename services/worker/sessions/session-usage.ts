@@ -24,7 +24,8 @@ export class SessionUsage {
   }
 
   /**
-   * Returns a function that counts the events of one run. A session has one run at a time. What `earlier` turns of the run have used is counted already.
+   * Returns a function that counts the events of one run. A session has one run at a time. The usage of `earlier` turns of the run is already
+   * counted.
    */
   counter(earlier?: RunState): (event: RunEvent) => void {
     const before = earlier ? differenceOf(this.#usage, usageOf(earlier)) : this.#usage
@@ -36,7 +37,7 @@ export class SessionUsage {
     }
   }
 
-  /** A run that another process has begun ends without going on here. */
+  /** Adds the rest of a run that another process has begun and that ends without continuing here. */
   addRestOf(earlier: EarlierProgress): void {
     this.#usage = sumOf(this.#usage, differenceOf(figuresOf(spentBefore(earlier)), usageOf(earlier.state)))
   }
@@ -66,7 +67,7 @@ const differenceOf = (one: Usage, other: Usage): Usage => ({
   turns: one.turns - other.turns,
 })
 
-/** The totals of the whole run, with which it ends. */
+/** The totals of the whole run, which its last event has. */
 function totalsOf(event: RunEvent): Usage | undefined {
   if (event.type !== 'done' && event.type !== 'error' && event.type !== 'plan_queued') return undefined
   const { total_input_tokens: input, total_output_tokens: output, cost_usd: cost = 0, turn_count: turns = 0 } = event

@@ -23,9 +23,9 @@ export type SessionOptions = {
   idleMs?: number | undefined
   /** Stores the turns of its runs. Left out: the session is in memory only. */
   keep?: KeepTurns | undefined
-  /** Stores its runs, too, so that another worker can go on with them. */
+  /** Stores its runs, too, so that another worker can continue them. */
   keepRuns?: ((session: Session) => RunsKeeper) | undefined
-  /** Called when no run goes on any more, before another worker takes the session over. */
+  /** Called when its runs have stopped, before another worker takes over the session. */
   onHeld?: ((session: Session) => Promise<void>) | undefined
   /** Called when the session has had no run for `idleMs`. */
   onIdle: () => void
@@ -38,7 +38,7 @@ export type KeepTurns = (
   observe: (event: RunEvent) => void,
 ) => AsyncIterable<RunEvent>
 
-/** A message, which another worker has accepted if it is stored. */
+/** A message; with `isStored`, another worker has accepted it. */
 export type PostedRun = QueuedRun & { isStored?: boolean } & Pick<WaitingMessage, 'earlier' | 'fromSeq'>
 
 /** A conversation (`SessionContent`), and the queue of messages that continue it. Its idle time runs while no message waits or is answered. */
@@ -56,7 +56,7 @@ export class Session extends SessionContent {
   readonly runs: SessionRuns | undefined
   readonly #options: SessionOptions
   readonly #queue: MessageQueue
-  /** The message whose run was begun last. */
+  /** The message whose run began last. */
   #begun: QueuedRun | undefined
   #idleTimer: NodeJS.Timeout | undefined
   /** Messages whose acceptance is being stored. */
@@ -137,12 +137,15 @@ export class Session extends SessionContent {
     return this.#queue.active !== undefined
   }
 
-  /** Whether this run waits for another worker to take the session over. */
+  /** Whether this run waits for another worker to take over the session. */
   holds(run: Run): boolean {
     return this.#queue.holds(run)
   }
 
-  /** Begins no further run. Resolves when the one that was begun has ended, and when each message is accepted, so that it moves, or is refused. */
+  /**
+   * Begins no further run. Resolves when the current run has ended, and each message was either accepted, so that it
+   * moves with the session, or refused.
+   */
   async hold(): Promise<void> {
     await this.#queue.hold()
     await Promise.allSettled(this.#accepting)
@@ -150,8 +153,8 @@ export class Session extends SessionContent {
   }
 
   /**
-   * As `hold`, and where its runs are stored it need not have ended: it can be left to another worker, which goes on with it from the log
-   * (D37.4). It is begun as long as `isBusy`.
+   * Like `hold`, but if the runs are stored, the current run need not have ended: another worker can continue it from the log (D37.4).
+   * There is such a run as long as `isBusy`.
    */
   async rest(): Promise<void> {
     const ended = this.#queue.hold()
@@ -160,7 +163,7 @@ export class Session extends SessionContent {
     await this.#options.onHeld?.(this)
   }
 
-  /** `rest` waits no longer for a run that was begun. */
+  /** Makes `rest` stop waiting for the current run. */
   hasten(): void {
     this.runs?.safePoint?.hasten()
   }
@@ -223,7 +226,7 @@ export class Session extends SessionContent {
   }
 
   /**
-   * Another worker owns the session now, or it is being removed: gives its place back. Returns the messages of a held queue, which are not
+   * Called when another worker owns the session, or it is being removed. Frees its place. Returns the messages of a held queue, which are not
    * answered here.
    */
   retire(): readonly QueuedRun[] {

@@ -14,7 +14,7 @@ import type { LogState } from './session-log.ts'
 import { NO_PLACE, type RoomLimits, SessionRoom } from './session-room.ts'
 import type { SessionIdentity, SessionState } from './session-state.ts'
 
-/** What stores sessions, their runs and their folders. */
+/** The functions that store sessions, their runs and their folders. */
 export type Keeping = Pick<SessionOptions, 'keep' | 'keepRuns' | 'onHeld'>
 
 export type SessionsLimits = { room: RoomLimits; idleMs: number }
@@ -26,12 +26,12 @@ export class Sessions {
   readonly #keeping: Keeping | undefined
   readonly #room: SessionRoom
   readonly #sessions = new Map<string, Session>()
-  /** Those of one-shot runs. They are no sessions for clients, and take no place. */
+  /** The internal sessions of one-shot runs. Clients do not see them, and they count towards no limit. */
   readonly #oneShots = new Map<string, Session>()
 
   /**
-   * Calls `onRemoved` for each session that was deleted or idle too long, after its last run has ended. It resolves with `false` when
-   * another worker owns the session by now. With `keep` in `keeping` the sessions are stored.
+   * Calls `onRemoved` for each session that was deleted or idle too long, after its last run has ended. `onRemoved` resolves with
+   * `false` when another worker owns the session by now. With `keep` in `keeping` the sessions are stored.
    */
   constructor(limits: SessionsLimits, onRemoved: (session: Session) => Promise<boolean>, keeping?: Keeping) {
     this.#keeping = keeping
@@ -56,7 +56,7 @@ export class Sessions {
     return this.adopt({ ...state, title, from })
   }
 
-  /** The session of a one-shot run that is stored, which this process, `busyAt`, has. The conversation begins with `messages`. */
+  /** Creates the session of a stored one-shot run, which this process (`busyAt`) owns. The conversation begins with `messages`. */
   createOneShot({ tenant, id: runId }: { tenant: TenantId; id: string }, { messages, busyAt }: NewOneShot): Session {
     const identity = { id: oneShotSessionOf(runId), tenant, token: runId, workspace: runId, messages }
     const { log, ...state } = newState(identity, true)
@@ -76,17 +76,17 @@ export class Sessions {
     const isOneShot = isOneShotSession(id)
     const session = new Session(state, {
       place: isOneShot ? NO_PLACE : this.#room.enter(tenant),
-      idleMs: isOneShot ? undefined : this.#limits.idleMs, // It ends with its run.
+      idleMs: isOneShot ? undefined : this.#limits.idleMs, // The session of a one-shot run ends with its run.
       ...this.#keeping,
       onIdle: () => {
-        this.remove(tenant, id).catch(() => {}) // Another worker owns it, and removes it when it is idle there.
+        this.remove(tenant, id).catch(() => {}) // Fails when another worker owns it; that worker removes it when it is idle there.
       },
     })
     this.#mapOf(id).set(keyOf(tenant, id), session)
     return session
   }
 
-  /** Throws `rate_limit` when the session takes no message now: its queue is full, or the tenant's conversations are too large. */
+  /** Throws `rate_limit` when the session accepts no message now: its queue is full, or the tenant's conversations are too large. */
   checkRoom(session: Session): void {
     session.checkRoom()
     this.#room.checkMemory(session.tenant)
@@ -125,7 +125,7 @@ export class Sessions {
     throw notFound('the session does not remember this tool: GET /permissions?state=remembered lists what it remembers')
   }
 
-  /** Forgets a session that another worker owns now. Returns the messages that move on with it; its other runs go on here. */
+  /** Forgets a session that another worker owns now. Returns the messages that move with it; its other runs continue here. */
   release(session: Session): readonly QueuedRun[] {
     this.#forget(session)
     return session.retire()
@@ -148,7 +148,7 @@ export class Sessions {
     return this.#mapOf(sessionId).get(keyOf(tenant, sessionId))
   }
 
-  /** The session of a message's run, or the one that a one-shot run has for itself where it is stored. */
+  /** The session of a message's run, or the internal session of a stored one-shot run. */
   ofRun({
     tenant,
     id,
@@ -183,10 +183,10 @@ export class Sessions {
   }
 }
 
-/** Nobody sees the session of a one-shot run. */
+/** Clients never see the session of a one-shot run. */
 const NO_TITLE = ''
 
-/** What a session begins with. */
+/** The initial state of a session. */
 type Beginning = { messages?: readonly Message[] } & Pick<SessionState, 'title' | 'from'>
 
 type NewOneShot = { messages: readonly Message[]; busyAt: string }

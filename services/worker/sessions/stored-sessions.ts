@@ -15,22 +15,22 @@ export type StoredSessionsDeps = {
   store: SessionStore
   sessions: Sessions
   idleMs: number
-  /** `undefined`: this process is alone, so that every session is its own. */
+  /** `undefined`: there is no other process, so every session belongs to this one. */
   claims: SessionClaims | undefined
   isDraining(): boolean
-  /** How many numbers of events are reserved for the run that was begun. Left out: runs end with their worker. */
+  /** How many event numbers are reserved for the current run. Left out: runs end with their worker. */
   reserved?: number | undefined
-  /** Called for each session that was opened, before its first command, with the runs that its log has. */
+  /** Called for each session that was opened, before its first command, with the runs in its log. */
   onOpened(session: Session, runs: StoredRuns): Promise<void> | void
   log: Log
 }
 
 type Name = { tenant: TenantId; id: string }
 
-/** For how long, and how often, a store that is away is asked to take back what it may have stored. */
+/** For how long, and how often, undoing a refused creation is tried while the store is away. */
 const TAKE_BACK_MS = 60_000
 const TAKE_BACK_EVERY_MS = 1_000
-/** An owner that writes at the same time takes the next place once or twice; more often something else is wrong. */
+/** Another owner that writes at the same time may take the next place once or twice; more failures have another cause. */
 const MAX_TRIES = 5
 
 /** The sessions of the store that this worker owns: it opens one when a command for it comes (D32). */
@@ -43,8 +43,8 @@ export class StoredSessions {
   }
 
   /**
-   * Acts on the session, which is opened if it is not in memory: an answer says that its runs are found here. Throws `not_found` when it is not
-   * stored, or another worker owns it.
+   * Acts on the session, which is opened if it is not in memory: the caller's answer then also means that its runs can be found here. Throws
+   * `not_found` when it is not stored, or another worker owns it.
    */
   act<T>(tenant: TenantId, id: string, action: () => T | Promise<T>): T | Promise<T> {
     const isOpen = !this.#opening.has(keyOf({ tenant, id })) && this.#deps.sessions.find(tenant, id) !== undefined
@@ -55,13 +55,13 @@ export class StoredSessions {
   async add({ tenant, id, token, log }: Session): Promise<void> {
     if (!log) return
     const { store, claims } = this.#deps
-    // An id is reserved only while no session of it is stored. One that is stored nevertheless was left by a creation that got no answer.
+    // An id is reserved only while no session of it is stored. If one is stored all the same, a creation without an answer has left it.
     const mayReplace = claims && (async () => (await claims.find({ tenant, id })) === token)
     if (await store.add(tenant, log.head, mayReplace)) return
     throw new AppError('conflict', `session ${id} exists already; choose another session_id, or send messages to it`)
   }
 
-  /** Deletes what is stored of a session that is going to be removed here, unless another worker owns it by now. */
+  /** Deletes the stored data of a session that is about to be removed here, unless another worker owns it by now. */
   async remove(session: Session): Promise<void> {
     const { tenant, id, token, log } = session
     if (!log) return
@@ -71,12 +71,21 @@ export class StoredSessions {
     await store.remove(tenant, log.head)
   }
 
-  /** Takes back what a creation that was refused has stored, or the store may still store. Resolves when that is done, or given up. */
+  /** Deletes what a refused creation has stored, or may still store. Resolves when that is done, or given up. */
   async takeBack({ tenant, log }: Session): Promise<void> {
     if (!log) return
     const takeBack = () => this.#deps.store.takeBack(tenant, log.head, log.owner)
     const until = performance.now() + TAKE_BACK_MS
-    await retryUntil(takeBack, { pauses: TAKE_BACK_EVERY_MS, until, ref: false }).catch(() => {}) // It expires by itself.
+    await retryUntil(takeBack, { pauses: TAKE_BACK_EVERY_MS, until, ref: false }).catch(() => {}) // If
+    // all
+    // tries
+    // fail,
+    // the
+    // stored
+    // session
+    // expires
+    // by
+    // itself.
   }
 
   #open(name: Name): Promise<Session> {
@@ -86,7 +95,10 @@ export class StoredSessions {
     return opening
   }
 
-  /** The claim of a session that this worker does not open is given back, so that the next request goes to another one or is 404. */
+  /**
+   * Claims and loads the session. If this worker cannot open it the claim is released, so that the next request reaches
+   * another worker or is answered with 404.
+   */
   async #claimAndLoad(name: Name): Promise<Session> {
     const { claims } = this.#deps
     const token = claims ? await claims.find(name) : newToken()
@@ -95,7 +107,7 @@ export class StoredSessions {
     try {
       return await this.#load(held)
     } catch (cause) {
-      if (isFinal(cause)) await claims?.release(held).catch(() => {}) // It expires by itself.
+      if (isFinal(cause)) await claims?.release(held).catch(() => {}) // A claim that is not released expires by itself.
       throw cause
     }
   }
@@ -116,7 +128,7 @@ export class StoredSessions {
     return session
   }
 
-  /** Loads the session and takes the next place of its log: its former owner, if that still lives, finds it taken. */
+  /** Loads the session and takes the next place of its log: a former owner that is still alive then finds the place taken. */
   async #takeOver(tenant: TenantId, id: string, owner: string): Promise<LoadedSession> {
     const { store, idleMs, reserved = 0 } = this.#deps
     for (let tries = 0; tries < MAX_TRIES; tries++) {

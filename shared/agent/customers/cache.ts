@@ -11,7 +11,7 @@ type Entry<Line> = { line: Line; users: number; idleTimer: NodeJS.Timeout | unde
 
 /**
  * The customers' lines that were used most recently (api.md Limits "customer engine cache"). A line that a run uses is never
- * evicted, so there are more than `maxLines` while more are in use.
+ * evicted, so the cache exceeds `maxLines` while more are in use.
  */
 export class LineCache<Line, Owner> {
   readonly #limits: CacheLimits

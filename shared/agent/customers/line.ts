@@ -17,12 +17,12 @@ export type CustomerIdentity = { tenant: TenantId; customerId: string }
 /** How many ledger entries Dream reads. */
 const DREAM_ENTRIES = 200
 const MEMORIES = 50
-/** While the store is slow, a run begins without its background after this time, so within 3 s in all. */
+/** If the store is slow, a run begins without its background after this time, and so within 3 s in total. */
 const READ_MS = 2_800
 
 /**
  * One customer's line: the history that runs start from, and the record of new runs (api.md "Per-customer line"). It keeps the
- * entries that it has read, as far as the background needs them, and reads only new ones, since other processes may write too.
+ * entries that it has read and the background needs, and reads only newer ones, which other processes may have written.
  */
 export class CustomerLine implements MemorySource {
   readonly #store: LineStore

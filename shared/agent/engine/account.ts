@@ -10,7 +10,10 @@ import { addSpent, addTurn, estimateUsage, NO_USAGE, startTotals, type Totals, t
 export class AgentTree {
   /** How many sub-agents were started. */
   started = 0
-  /** The cost of the calls that are no complete turn of the run itself: those of its sub-agents, summaries, and a turn that was asked again. */
+  /**
+   * The cost of the calls that are no complete turn of the run itself: those of its sub-agents, summaries, and turns
+   * whose model call was repeated.
+   */
   spent: Totals = startTotals()
   #openCalls = 0
   #ended: PromiseWithResolvers<void> | undefined
@@ -30,7 +33,7 @@ export class AgentTree {
     this.#ended = undefined
   }
 
-  /** Resolves when no call is under way. */
+  /** Resolves when no call is running. */
   async callsEnded(): Promise<void> {
     if (this.#openCalls === 0) return
     this.#ended ??= Promise.withResolvers()
@@ -41,23 +44,23 @@ export class AgentTree {
 /** `price` is in US dollars, `undefined` when it is unknown. */
 type Cost = { usage: Usage; route: ModelRoute; price: number | undefined }
 
-/** What the model's answer of a turn has used. */
+/** The usage and price of the model's answer in a turn. */
 export type SpentTurn = { usage: Usage; price?: number | undefined }
 
-/** A process of an older release has not stored what the answer has used. */
+/** `spent` is missing if a process of an older release has stored the answer. */
 type ResumedAnswer = { spent?: SpentTurn | undefined; usage?: CountedUsage | undefined; outputChars: number }
 
 /** A model call under way. */
 export type OpenCall = {
   note(part: CallPart): void
-  /** The call is over, however it has ended. */
+  /** Ends the call, whether it failed or not. */
   end(): void
 }
 
 type AccountOptions = {
-  /** The agent's own. */
+  /** The agent's own tree. */
   tree: AgentTree
-  /** That of the run which the agent belongs to. */
+  /** The tree of the run to which the agent belongs. */
   root: AgentTree
   priceOf: PriceOf
   /** Stores the totals of the complete turns, and has those that another process has stored. */
@@ -66,12 +69,12 @@ type AccountOptions = {
 
 type StopReason = DoneEvent['stop_reason'] | undefined
 
-/** What the model calls of one agent cost. Each counts when it is over, also when its turn never completes (D4.10). */
+/** What the model calls of one agent cost. Each call is counted when it ends, even if its turn never completes (D4.10). */
 export class Account {
   readonly #options: AccountOptions
-  /** The complete turns. */
+  /** The totals of the complete turns. */
   #totals: Totals
-  /** The call of the turn under way, when it is over. */
+  /** The cost of the current turn's call, once that has ended. */
   #turn: Cost | undefined
 
   constructor(options: AccountOptions) {
@@ -79,31 +82,31 @@ export class Account {
     this.#totals = options.progress?.totals ?? startTotals()
   }
 
-  /** How many turns are complete. */
+  /** The number of complete turns. */
   get turns(): number {
     return this.#totals.turns
   }
 
-  /** What the turn under way has used, as another process gets it. */
+  /** The usage of the current turn, in the form that is stored for another process. */
   get turn(): SpentTurn {
     const { usage, price } = this.#turn ?? { usage: NO_USAGE, price: 0 }
     return { usage, ...(price !== undefined && { price }) }
   }
 
-  /** All that the agent has used; of the run itself also all that its sub-agents have. */
+  /** All that the agent has used; for the run itself this includes its sub-agents. */
   get spent(): Totals {
     const { usage, costUsd } = this.#options.tree.spent
     const spent = addSpent(this.#totals, usage, costUsd)
     return this.#turn ? addSpent(spent, this.#turn.usage, this.#turn.price ?? 0) : spent
   }
 
-  /** The calls of sub-agents end after the run's signal was aborted: then `spent` is whole. */
+  /** Resolves when all calls have ended, so that `spent` is complete: calls of sub-agents end later than the run's signal aborts. */
   async settled(): Promise<void> {
     const { tree, root } = this.#options
     if (tree === root) await root.callsEnded()
   }
 
-  /** A call begins whose answer is the turn. */
+  /** Begins the model call of a turn. */
   turnCall(call: ModelCall): OpenCall {
     return this.#open(call, (cost) => {
       if (this.#turn) this.#options.tree.add(this.#turn)
@@ -111,12 +114,12 @@ export class Account {
     })
   }
 
-  /** A call begins that is no turn: for a summary. */
+  /** Begins a model call that is no turn, for example for a summary. */
   sideCall(call: ModelCall): OpenCall {
     return this.#open(call, (cost) => this.#options.tree.add(cost))
   }
 
-  /** Another process has made the call of the turn under way. */
+  /** Sets the usage of the current turn, whose model call another process has made. */
   resumeTurn({ spent, usage, outputChars }: ResumedAnswer, route: ModelRoute): void {
     const { price } = spent ?? {}
     this.#turn = spent
@@ -124,7 +127,7 @@ export class Account {
       : this.#priced(wholeUsage(usage, estimateUsage(0, outputChars)), route)
   }
 
-  /** Yields the end of the turn under way, which is kept before. The first turn of a model without a price carries its warning (D4.10). */
+  /** Stores the end of the current turn, then yields it. The first turn of a model without a price carries its warning (D4.10). */
   *endTurn(served: ModelRoute, stopReason: StopReason): Generator<AgentEvent, void> {
     const { usage, route, price } = this.#turn ?? this.#priced(NO_USAGE, served)
     const { model } = route

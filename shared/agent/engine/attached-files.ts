@@ -11,7 +11,7 @@ const FOLDER = 'attachments'
 /** File systems take names of 255 bytes. */
 const MAX_NAME_BYTES = 200
 
-/** Gives each file of a new message its path in the workspace, which no other file of the conversation has. */
+/** Gives each file of a new message its path in the workspace, a path that no other file of the conversation has. */
 export function placed(files: readonly AttachedFile[], earlier: readonly Message[]): AttachedFile[] {
   const taken = new Map(attachedIn(earlier).map((file) => [keyOf(file.path), file.file_id]))
   return files.map((file) => {
@@ -42,10 +42,10 @@ type Attached = { messages(): readonly Message[]; readFile: ReadFile | undefined
 export const attachedIn = (messages: readonly Message[]): AttachedFile[] =>
   messages.flatMap((message) => (message.role === 'user' ? (message.files ?? []) : []))
 
-/** Some file systems do not tell upper from lower case. */
+/** Some file systems do not distinguish upper from lower case. */
 const keyOf = (path: string | undefined): string | undefined => path?.normalize('NFC').toLowerCase()
 
-/** Keeps the end of the name, which says what the file is. `mark` stands before it. */
+/** Shortens a name to the limit, keeping its extension; `mark` is put before the extension. */
 function shortened(name: string, mark = ''): string {
   const end = extname(name).slice(0, 20)
   let base = end === '' ? name : name.slice(0, -extname(name).length)

@@ -4,8 +4,8 @@ import { charsOf, fixedChars, tokensOf } from './context/size.ts'
 import { estimateUsage, wholeUsage } from './usage.ts'
 
 /**
- * Counts what one model call has used, from its parts. Runs and budgets count with it, so that both show the same (D4.10). What the provider
- * has not counted, as in an answer that is cut off, is estimated; an answer that had not begun costs nothing.
+ * Counts the usage of one model call from its parts. Runs and budgets both use it, so that they show the same (D4.10). Usage that the
+ * provider has not reported, as for an answer that is cut off, is estimated; an answer that had not begun costs nothing.
  */
 export class CallCount {
   #counted: CountedUsage | undefined

@@ -11,40 +11,43 @@ export type AskState = { id: string; created_at: string; expires_at: string }
 /** A tool call that needs a permission. */
 export type AskingCall = { id: string; toolName: string; input: JsonObject }
 
-/** A permission request of a sub-agent. `call`: what it asks for, which tells it from others when the sub-agent has begun anew. */
+/**
+ * A permission request of a sub-agent. `call`: the name and input of its tool call, by which the request is recognized
+ * when the sub-agent is repeated.
+ */
 export type AgentAsk = AskState & { call: string }
 
-/** What is known of a tool call. `hasBegun`: it may have had an effect. */
+/** The stored state of a tool call. `hasBegun`: it may have had an effect. */
 export type CallState = { ask?: AskState; hasBegun?: true; result?: ToolResultBlock }
 
-/** What is known of a sub-agent. Without a report it may have had an effect. */
+/** The stored state of a sub-agent. Without a report it may have had an effect. */
 export type AgentState = { report?: AgentReport }
 
-/** A file that was changed, and what has changed is on this machine only. `mtimeMs` is its time since 1970, as whole milliseconds. */
+/** A file whose changes are on this machine only. `mtimeMs` is its time since 1970, as whole milliseconds. */
 export type UnstoredFile = { path: string; mtimeMs: number }
 
 /** What an agent's tool calls store before they have an effect. */
 export interface CallProgress {
   earlier(callId: string): CallState | undefined
-  /** The call may have an effect from now on. Resolves with `false` when it must have none. */
+  /** Notes that the call may have an effect from now on. Resolves with `false` when the call must not run. */
   begin(callId: string): Promise<boolean>
-  /** The request of an earlier process for the same call. Of a sub-agent, whose calls have other ids now, it is one for an equal call. */
+  /** The request of an earlier process for the same call. A repeated sub-agent's calls have new ids, so there an equal call counts. */
   earlierAsk(call: AskingCall): AskState | undefined
-  /** The client is about to be asked. Resolves with `false` when it must not be. */
+  /** Notes that the client is about to be asked. Resolves with `false` when it must not be asked. */
   ask(call: AskingCall, ask: AskState): Promise<boolean>
-  /** `isAnswer`: the client has made the call. Its answer counts although the call had no effect here. */
+  /** Notes the result of a call. With `isAnswer`, the client has executed the call: its answer is kept although `begin` was not called. */
   end(callId: string, result: ToolResultBlock, isAnswer?: boolean): void
-  /** After a call that may have changed files: those of which the store lacks the newest content. */
+  /** Notes, after a call that may have changed files, the files whose newest content is not stored. */
   noteFiles(files: readonly UnstoredFile[]): void
-  /** The files that an earlier process had changed and that are not here, once. */
+  /** Returns, once, the files whose changes by an earlier process are missing here. */
   takeLostFiles(): readonly string[]
   earlierAgent(key: string): AgentState | undefined
   endAgent(key: string, report: AgentReport): void
-  /** The progress of a sub-agent. It is not stored turn by turn: one that has had no effect begins anew. */
+  /** The progress of a sub-agent. It is not stored turn by turn: a sub-agent without effects is repeated from its start. */
   ofAgent(key: string): CallProgress
 }
 
-/** The turn whose tool calls are under way. */
+/** The turn whose tool calls are running. */
 export type StepState = {
   turn: number
   model: string
@@ -56,15 +59,15 @@ export type StepState = {
   agentAsks: readonly AgentAsk[]
 }
 
-/** The step, or what has changed of it since the entry before. */
+/** The step, or its changes since the last entry. */
 export type StepEntry = Omit<StepState, 'model' | 'answer'> & Partial<Pick<StepState, 'model' | 'answer'>>
 
 export type StepAnswer = Answer & { spent?: SpentTurn }
 
-/** The calls of a step that begins. */
+/** The calls of a new step. */
 export const NO_CALLS = { calls: {}, agents: {}, agentAsks: [] }
 
-/** The turn whose tool calls are under way, and what of it has changed since it was taken last. */
+/** The turn whose tool calls are running, and its changes since `take` was called last. */
 export class StepProgress {
   readonly turn: number
   readonly model: string
@@ -128,7 +131,7 @@ export class StepProgress {
   }
 }
 
-/** The same for equal calls. The input of a call may be long. */
+/** A name that is the same for equal calls. It is hashed, because a call's input may be long. */
 export const nameOf = ({ toolName, input }: AskingCall): string =>
   createHash('sha256')
     .update(`${toolName} ${JSON.stringify(input)}`)

@@ -9,19 +9,20 @@ import { parseInput } from './tool-input.ts'
 import { isRefusedByPlan, keptAsk } from './tool-permission.ts'
 import type { ToolCall } from './turn.ts'
 
-/** A call that the client makes. Without an ask the run ends with it, and the client brings the answer with its next request (D45.6). */
+/** A call that the client executes. Without an `ask` the run ends with it, and the client sends the answer with its next request (D45.6). */
 export type ClientCall = { shown: ClientExecution; ask?: Ask }
 export type ClientCalls = ReadonlyMap<string, ClientCall>
 
 type Resources = Pick<RunResources, 'tools' | 'permissions' | 'signal' | 'progress'>
-/** Checks a call: it is ready, or this is its result. */
+/** Checks a call: returns its tool and input, or the result of an invalid call. */
 type Check = (call: ToolCall) => Promise<{ tool: Tool; input: JsonObject } | { refusal: ToolOutcome }>
 
 const NO_CALLS: ClientCalls = new Map()
 
 /**
- * Opens the calls that the client makes, before they are shown: an answer may come as soon as one is. A call that is wrong, or cannot be opened, is not among
- * them. Of a run that ends with its calls there are none where another call of the turn has a result: the model needs that first.
+ * Opens the calls that the client executes, before they are shown, because an answer may then come at once. Invalid calls, and calls that cannot be
+ * opened, are left out. For a run that ends with its calls, none is opened if another call of the turn has a result, because the model needs that
+ * result first.
  */
 export function openClientCalls(calls: readonly ToolCall[], resources: Resources, check: Check) {
   const isEarlier = ({ id }: ToolCall) => resources.progress?.earlier(id)?.hasBegun === true
@@ -65,11 +66,11 @@ function isForClient(call: ToolCall, { tools: { toolBox } }: Pick<RunResources, 
   const { toolName, isCut } = call
   const tool = toolBox.find(toolName)
   if (!tool || isCut) return false
-  const input = tool.ruleSubject ? parseInput(call.input) : undefined // No rule looks at the input of other tools.
+  const input = tool.ruleSubject ? parseInput(call.input) : undefined // Rules read only the input of tools with a `ruleSubject`.
   return toolBox.policyOf(toolName, input ?? {}) === 'client'
 }
 
-/** The result of a call that the client makes, and how it came. */
+/** The result of a call that the client executes, and how it was answered. */
 export type ClientOutcome = ToolOutcome & { answered: { how: PermissionResolution; by?: string } }
 
 export async function clientOutcome(toolName: string, ask: Ask): Promise<ClientOutcome> {
@@ -86,8 +87,8 @@ function unanswered(toolName: string, { how, reason }: Pick<Decision, 'how' | 'r
 const SAFE_ID = /^[A-Za-z0-9._:-]{1,128}$/
 
 /**
- * The calls, each with whether the client makes it, and those with ids by which it can answer them: models repeat ids from turn to turn, and some
- * are no part of a path.
+ * Marks the calls that the client executes, and gives them unique ids for its answers: models repeat ids from turn to turn, and some ids cannot
+ * be part of a path.
  */
 export function withOwnIds(
   calls: readonly ToolCall[],

@@ -5,14 +5,14 @@ import { branchTo, headOf, lastSeqOf, relinked, withBranchReplaced, withStamps }
 
 /** The state that a conversation continues from. */
 export type ConversationState = {
-  /** Those of all branches; the last one is the head. */
+  /** The messages of all branches; the last one is the head. */
   messages: readonly Message[]
   /** Missing: counted from `messages`. A compacted history holds fewer messages than the conversation had. */
   messageCount?: number | undefined
 }
 
 type RunIdSource = () => string | null
-/** Where the next message goes: behind the message `after`, `null` for a branch of its own. `client` is the id that its client has given it. */
+/** Where the next message goes: after the message `after`; `null` begins a new branch. `client` is the id that the client has given the message. */
 export type NextMessage = { after?: string | null | undefined; client?: string | undefined }
 export type ConversationOptions = { onResize?: (bytes: number) => void; runId?: RunIdSource }
 
@@ -22,7 +22,7 @@ export type ConversationOptions = { onResize?: (bytes: number) => void; runId?: 
  */
 export class Conversation {
   #all: readonly Message[]
-  /** Those of the branch that the next message continues. */
+  /** The messages of the branch that the next message continues. */
   #messages: readonly Message[]
   #client: string | undefined
   #messageCount: number
@@ -82,12 +82,12 @@ export class Conversation {
     return this.#bytes
   }
 
-  /** The provider's last token count, and the size of the history at that time. */
+  /** The provider's last token count, with the size of the history at that time. */
   get measured(): Measure | undefined {
     return this.#measured
   }
 
-  /** The next message continues another branch, or its client has an id for it. */
+  /** Prepares for the next message: selects the branch that it continues, and keeps the id that its client has for it. */
   prepare({ after, client }: NextMessage): void {
     this.#client = client
     if (after === undefined || after === headOf(this.#messages)) return
@@ -107,7 +107,7 @@ export class Conversation {
     this.#setBytes(this.#bytes + bytesOf(added, chars))
   }
 
-  /** Replaces the branch by a shorter one (D5.6). What other branches have stays. */
+  /** Replaces the branch by a shorter one (D5.6). The messages of other branches stay. */
   compact(messages: readonly Message[]): void {
     this.#compactions++
     const shorter = relinked(this.#stamp(messages, lastSeqOf(this.#messages), null))
@@ -123,12 +123,12 @@ export class Conversation {
     this.#measured = measured
   }
 
-  /** Notes that the server of this model has cut a request to `tokens` without saying so: no more fit into its window. */
+  /** Notes that the server of this model has silently cut a request to `tokens`: its window holds no more. */
   noteCut({ tokens, model }: Measure): void {
     this.#cutAt = { tokens, model }
   }
 
-  /** The window of a model as its cuts have shown it. */
+  /** The window of a model, derived from cut requests. */
   cutWindowOf(model: string): number {
     return this.#cutAt?.model === model ? this.#cutAt.tokens : Number.POSITIVE_INFINITY
   }
@@ -155,7 +155,7 @@ export class Conversation {
 
 const LARGE_CHARS = 64 * 1024
 
-/** Counts as JSON, which includes what the model does not read, such as ids. `chars` is `charsOf(messages)`. */
+/** Measures the JSON, which includes fields that the model does not read, such as ids. `chars` is `charsOf(messages)`. */
 function bytesOf(messages: readonly Message[], chars: number): number {
   const bytesOfOne = chars > LARGE_CHARS ? jsonBytes : (message: Message) => Buffer.byteLength(JSON.stringify(message))
   return messages.reduce((bytes, message) => bytes + bytesOfOne(message), 0)

@@ -1,7 +1,7 @@
 /**
- * Merges the events of several tasks into one iteration, in order of arrival. Its length is bounded by how it is used:
- * progress is added only while there is room (`offer`), a sub-agent's many events wait for room (`send`), and of the events
- * that always go in (`push`) a task has only a few.
+ * Merges the events of several tasks into one iteration, in order of arrival. Its length is bounded by its use: progress is
+ * added only while there is room (`offer`), a sub-agent's many events wait for room (`send`), and a task has only few
+ * events that are always added (`push`).
  */
 export class EventQueue<T> {
   readonly #maxItems: number

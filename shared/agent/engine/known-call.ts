@@ -6,8 +6,8 @@ type Sent = { toolName: string; input: string }
 type Known = Pick<ToolBox, 'tools' | 'find'>
 
 /**
- * The call as its tool takes it. Models garble names (`functions.Read`, `read`) and write JSON as a text within JSON: events, history
- * and the tool get the right name and the values.
+ * Corrects a call for its tool. Models garble names (`functions.Read`, `read`) and put JSON as text inside JSON: events, history and
+ * the tool get the right name and parsed values.
  */
 export function knownCall<Call extends Sent>(call: Call, tools: Known): Call & { isReread?: boolean } {
   const toolName = knownName(call.toolName, tools)
@@ -21,7 +21,7 @@ export function knownCall<Call extends Sent>(call: Call, tools: Known): Call & {
   return { ...named, input: JSON.stringify(input), isReread: true }
 }
 
-/** The name of the tool that a model means: the only one that fits, or the name as it is. */
+/** The name of the tool that a model means: the only matching one, or else the name unchanged. */
 export function knownName(name: string, { tools, find }: Known): string {
   if (find(name)) return name
   for (const form of FORMS) {
@@ -32,7 +32,10 @@ export function knownName(name: string, { tools, find }: Known): string {
   return name
 }
 
-/** Without the tokens, namespaces and marks that models write around a name; at last without marks within, too. */
+/**
+ * Simplified forms of a name: first without the tokens, namespaces and punctuation that models put around it, then also
+ * without punctuation inside it.
+ */
 const FORMS: ((name: string) => string)[] = [bare, (name) => bare(name).replace(/[^\p{L}\p{N}]/gu, '')]
 
 function bare(name: string): string {

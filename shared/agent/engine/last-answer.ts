@@ -13,7 +13,7 @@ export class LastAnswer {
     return this.#texts
   }
 
-  /** The texts as a reader gets them. */
+  /** The texts in the form that a reader gets. */
   get text(): string {
     return this.#texts.join('\n')
   }

@@ -2,13 +2,13 @@ import type { JsonObject } from '../../kernel/events.ts'
 import { isJsonObject, parseJson } from '../../kernel/json.ts'
 import { resolveRef } from '../providers/tool-schema.ts'
 
-/** `hasTexts`: a text stands where the schema wants an array or an object, whether or not it is JSON of one. */
+/** `hasTexts`: there is a text where the schema requires an array or an object, whether or not it is such JSON. */
 type Reread = { value: unknown; hasTexts: boolean }
 
-/** Levels of a value that are looked at, and of a schema's references and alternatives. */
+/** How many levels of a value, and of a schema's references and alternatives, are visited. */
 const MAX_DEPTH = 16
 
-/** Reads the texts of an input that are JSON, where its schema takes no text but an array or an object. */
+/** Parses the texts of an input that are JSON, where its schema allows an array or an object but no text. */
 export function withParsedTexts(input: JsonObject, schema: JsonObject): Reread {
   let hasTexts = false
   const parsed = (text: string, schemas: readonly JsonObject[], depth: number): unknown => {
@@ -41,7 +41,7 @@ function propertyOf({ properties, additionalProperties }: JsonObject, name: stri
   return isJsonObject(properties) && Object.hasOwn(properties, name) ? properties[name] : additionalProperties
 }
 
-/** The schema, or those that stand in its place by reference or as alternatives. */
+/** The schema itself, or the schemas that it names by reference or as alternatives. */
 function shapesOf(schema: unknown, root: JsonObject, depth = 0): JsonObject[] {
   if (!isJsonObject(schema) || depth > MAX_DEPTH) return []
   const { $ref: ref } = schema
@@ -52,7 +52,7 @@ function shapesOf(schema: unknown, root: JsonObject, depth = 0): JsonObject[] {
   return inner.length === 0 ? [schema] : inner.flatMap((each) => shapesOf(each, root, depth + 1))
 }
 
-/** The types that the schemas take together; `undefined` when one of them takes any. */
+/** All types that the schemas allow; `undefined` when one of them allows any type. */
 function typesOf(schemas: readonly JsonObject[]): Set<unknown> | undefined {
   const types = schemas.map(({ type }) => type)
   return types.every((type) => type !== undefined) ? new Set(types.flat()) : undefined

@@ -9,16 +9,16 @@ import type { Permissions } from './permissions.ts'
 /** The model of a turn, and the one that may replace it. */
 export type Route = {
   primary: ModelRoute
-  /** Takes over a turn of which the client has seen nothing when the primary model fails (D5.5). */
+  /** Takes over a turn when the primary model fails before the client has seen any of it (D5.5). */
   fallback: ModelRoute | undefined
-  /** Which of the two a run calls first; `order` unless it says. */
+  /** Which of the two a run calls first; `order` by default. */
   strategy?: Strategy | undefined
   /** A second request may be sent when the first is late (D56). */
   hedge?: boolean | undefined
 }
 
 /**
- * The models that a run calls, by what they are for, and what is known of their prices and context windows. A route is read at the
+ * The models that a run calls, by purpose, with the known prices and context windows. A route is read at the
  * start of each turn, so that a changed configuration applies to the next one (D8.5).
  */
 export type Models = {
@@ -51,19 +51,19 @@ export type Tools = {
   toolBox: ToolBox
   services: ToolServices
   owner: ToolOwner
-  /** Returns the path of the run's folder. It is called when a tool is about to start: never for a run without tool calls. */
+  /** Returns the path of the run's folder. It is called when the first tool is about to start, and never for a run without tool calls. */
   workspace: () => string
-  /** Called before a tool that uses files starts, where they are not on this machine yet. Throws `unavailable`. */
+  /** Called before a tool that uses files starts, if the files may not be on this machine yet. Throws `unavailable`. */
   bringFiles?: (() => Promise<void>) | undefined
   /**
-   * Called after a tool that may have changed files, where the run or its session may go on at another machine: resolves when they are stored, or
-   * with those that are not (D35.2c).
+   * Called after a tool that may have changed files, if the run or its session may continue on another machine. Resolves when they are stored,
+   * with the files that could not be stored (D35.2c).
    */
   storeFiles?: (() => Promise<readonly UnstoredFile[]>) | undefined
   /** Longer tool outputs are cut to this many characters. */
   maxOutputChars: number
   /**
-   * Called right before each tool starts. Resolves to true once this process may act for the run, which can take as long as
+   * Called right before each tool starts. Resolves to true once this process may act for the run, which may take as long as
    * its lease is in doubt (shared/cluster/README.md "Membership and leases"), and to false when the run has ended.
    */
   canAct(signal: AbortSignal): Promise<boolean>
@@ -81,8 +81,8 @@ export type RunResources = {
   signal: AbortSignal
   /** Reads the files of messages. Left out: this server keeps no files. */
   readFile?: ReadFile | undefined
-  /** Stores that tool calls begin. Left out: the run ends with its process. */
+  /** Stores the beginning of tool calls. Left out: the run ends with its process. */
   progress?: CallProgress | undefined
-  /** Left out: nobody can tell the run anything while it is at work. */
+  /** Left out: nobody can send texts to the run while it is running. */
   steering?: Steering | undefined
 }

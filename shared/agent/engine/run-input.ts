@@ -14,20 +14,20 @@ import type { RunProgress } from './run-progress.ts'
 import { createStickyModels } from './sticky-models.ts'
 
 export type RunInput = Asked & {
-  /** Empty behind results of tools, which the model reads next (D45.6). */
+  /** Empty after tool results, which the model reads next (D45.6). */
   prompt: string
   /** The files of the prompt. */
   files?: readonly AttachedFile[] | undefined
   maxTurns: number
-  /** The form that the last answer must have (D41). Left out: text. */
+  /** The format that the last answer must have (D41). Left out: text. */
   output?: AnswerForm | undefined
-  /** Sent to the client right behind the first `turn_start`. */
+  /** Sent to the client right after the first `turn_start`. */
   warnings: readonly WarningEvent[]
-  /** Keeps what another process needs to go on with the run, and tells what an earlier one has done of it. */
+  /** Stores what another process needs to continue the run, and knows what an earlier process has done. */
   progress?: RunProgress | undefined
 }
 
-/** The input of an agent that no client has asked: it continues nothing, unless a conversation is given. */
+/** The input of an agent that was not started by a client: it has no history unless a conversation is given. */
 export type Task = Pick<RunInput, 'prompt' | 'files' | 'systemPrompt' | 'maxTurns' | 'output'> &
   Partial<Pick<RunInput, 'conversation'>>
 
@@ -39,7 +39,7 @@ export const taskInput = ({ conversation = new Conversation(), ...task }: Task):
   warnings: [],
 })
 
-/** The tokens of the first model call of a run, as they are estimated where a call reserves its budget (D57). Nothing is called. */
+/** The tokens of the first model call of a run, estimated in the same way as when a call reserves its budget (D57). No model is called. */
 export async function firstCallTokens(given: RunInput, toolBox: ToolBox): Promise<number> {
   if (toolBox.ready) await toolBox.ready
   const input = withServers(given, toolBox)
@@ -58,7 +58,7 @@ export const firstModel = (input: RunInput, models: Models, toolBox: ToolBox): M
   return createStickyModels(models, () => needsOf(input, messages, toolBox)).main().primary
 }
 
-/** What a run needs of its model (D56). */
+/** The capabilities that a run needs from its model (D56). */
 export const needsOf = ({ output }: RunInput, messages: readonly Message[], { tools }: ToolBox): Needs => ({
   tools: tools.length > 0,
   schema: output !== undefined,
@@ -70,7 +70,7 @@ export function promptMessage({ prompt: text, files = [], conversation }: RunInp
   return files.length === 0 ? userMessage(text) : { role: 'user', text, files: placed(files, conversation.all) }
 }
 
-/** The input with what MCP servers say of their tools. */
+/** Adds the instructions of MCP servers to the input. */
 export function withServers(input: RunInput, toolBox: ToolBox): RunInput {
   const systemPrompt = withServerInstructions(input.systemPrompt, toolBox)
   return systemPrompt === input.systemPrompt ? input : { ...input, systemPrompt }

@@ -22,7 +22,7 @@ import { addSpent, startTotals, type Totals } from './usage.ts'
 
 type StoredTotals = Omit<Totals, 'unpriced'> & { unpriced: readonly string[] }
 
-/** How far a run is after its last complete turn, as JSON (D32.7a). */
+/** The progress of a run after its last complete turn, as JSON (D32.7a). */
 export type RunState = {
   /** Whether the conversation contains the prompt. */
   hasBegun: boolean
@@ -30,27 +30,27 @@ export type RunState = {
   agents: { started: number; spent: StoredTotals }
   /** Whether plan mode is on. */
   isPlanning: boolean
-  /** The files that were changed and are not stored. */
+  /** The changed files that are not stored. */
   unstored?: readonly UnstoredFile[]
   /** Set when the last complete turn was the last of the run. */
   stopReason?: DoneEvent['stop_reason']
   /** How often the agent was asked to correct its answer, if it was. */
   corrections?: number
-  /** The turns in which the model has read what people told the run, in order. */
+  /** The turns in which the model has read the texts that people sent to the run, in order. */
   steered?: readonly number[]
 }
 
 /** Stores the progress of a run. */
 export type ProgressKeeper = {
-  /** Stores what has changed, without anybody waiting for it. */
+  /** Stores the changes in the background. */
   note(): void
-  /** Resolves with `true` when it is stored, and with `false` when the run has ended or is another process's. */
+  /** Resolves with `true` when the changes are stored, and with `false` when the run has ended or another process has it. */
   stored(signal: AbortSignal): Promise<boolean>
 }
 
 export type EarlierProgress = { state: RunState; step?: StepState | undefined }
 
-/** The progress of a run, from which another process can go on with it. */
+/** The progress of a run, from which another process can continue it. */
 export class RunProgress implements CallProgress {
   readonly #keeper: ProgressKeeper
   readonly #wasPlanning: boolean | undefined
@@ -64,7 +64,7 @@ export class RunProgress implements CallProgress {
   #step: StepProgress | undefined
   #unstored: readonly UnstoredFile[] = []
   #lostFiles: readonly string[] = []
-  /** The permission requests of an earlier process's sub-agents, as far as none asks for the same now. */
+  /** The permission requests of an earlier process's sub-agents that were not made again yet. */
   #agentAsks: readonly AgentAsk[] = []
 
   /** `earlier`: another process has begun the run. */
@@ -89,7 +89,7 @@ export class RunProgress implements CallProgress {
     return this.#totals
   }
 
-  /** Why the run has come to its end, of which only the last event is missing. */
+  /** Set when only the last event of the run is missing: the reason why it ends. */
   get stopReason(): DoneEvent['stop_reason'] | undefined {
     return this.#stopReason
   }
@@ -104,7 +104,7 @@ export class RunProgress implements CallProgress {
     return this.#corrections
   }
 
-  /** The turn under way ends with a message that asks the agent to correct its answer. */
+  /** Notes that the current turn ends with a message that asks the agent to correct its answer. */
   noteCorrection(): void {
     this.#corrections++
   }
@@ -122,7 +122,7 @@ export class RunProgress implements CallProgress {
     }
   }
 
-  /** Begins the run, or goes on with it. Returns whether the conversation contains the prompt already. */
+  /** Begins or continues the run. Returns whether the conversation already contains the prompt. */
   start(signal: AbortSignal, planMode: PlanMode | undefined): boolean {
     this.#signal = signal
     this.#planMode = planMode
@@ -132,12 +132,12 @@ export class RunProgress implements CallProgress {
     return hadBegun
   }
 
-  /** The model's answer of this turn, whose tool calls were under way in another process. */
+  /** The model's answer of this turn, if its tool calls were already running in another process. */
   earlierStep(turn: number): Pick<StepState, 'model' | 'answer'> | undefined {
     return this.#step?.turn === turn ? this.#step : undefined
   }
 
-  /** The model has answered, and its tool calls begin. */
+  /** Called when the model has answered and its tool calls begin. */
   beginStep(turn: number, model: string, { blocks, toolCalls, outputChars, outcome, usage, spent }: StepAnswer): void {
     const answer = { blocks, toolCalls, outputChars, outcome, ...(usage && { usage }), ...(spent && { spent }) }
     this.#step = new StepProgress({ turn, model, answer, ...NO_CALLS })
@@ -149,7 +149,7 @@ export class RunProgress implements CallProgress {
     this.#step = undefined
   }
 
-  /** What another process needs of the step: all of it, or only what has changed since it was taken last. */
+  /** Returns the whole step for another process, or only its changes since the last call. */
   takeStep(isWhole: boolean): StepEntry | undefined {
     return this.#step?.take(isWhole)
   }
@@ -172,7 +172,7 @@ export class RunProgress implements CallProgress {
     return this.#keeper.stored(this.#signal)
   }
 
-  /** The ids of the requests that sub-agents of an earlier process have made, and those of this one have not made again: nobody waits for them. */
+  /** Drops the requests of an earlier process's sub-agents that were not made again here, because nothing waits for them. Returns their ids. */
   dropAgentAsks(): string[] {
     const dropped = this.#agentAsks.map(({ id }) => id)
     this.#agentAsks = []
@@ -182,19 +182,19 @@ export class RunProgress implements CallProgress {
     return dropped
   }
 
-  /** The result of a call that had no effect is not needed: the call is made again. */
+  /** Keeps a result only if the call may have had an effect: other calls can simply be made again. */
   end(callId: string, result: ToolResultBlock, isAnswer = false): void {
     if (!isAnswer && !this.earlier(callId)?.hasBegun) return
     this.#step?.changeCall(callId, { hasBegun: true, result })
     this.#keeper.note()
   }
 
-  /** It is stored with the result of the call. */
+  /** The note is stored with the result of the call. */
   noteFiles(files: readonly UnstoredFile[]): void {
     this.#unstored = files.slice(0, MAX_UNSTORED)
   }
 
-  /** Files that an earlier process had changed are not here. */
+  /** Notes the files whose changes by an earlier process are missing here. */
   loseFiles(paths: readonly string[]): void {
     this.#lostFiles = paths
   }
@@ -237,7 +237,7 @@ export class RunProgress implements CallProgress {
   }
 }
 
-/** What an earlier process has used of a run, as far as it is stored. */
+/** The stored usage of a run by an earlier process. */
 export function spentBefore({ state: { totals, agents }, step }: EarlierProgress): Totals {
   const { usage, costUsd } = agents.spent
   const spent = addSpent(totalsFrom(totals), usage, costUsd)
@@ -255,7 +255,7 @@ const NOTHING_EARLIER = {
   endAgent() {},
 }
 
-/** So many files are known by their names when a run goes on elsewhere without them. */
+/** How many missing files are named when a run continues on another machine without them. */
 const MAX_UNSTORED = 100
 
 const toStored = ({ unpriced, ...totals }: Totals): StoredTotals => ({ ...totals, unpriced: [...unpriced] })

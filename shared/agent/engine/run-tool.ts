@@ -16,15 +16,15 @@ import { type EngineSubAgents, keptSubAgents } from './sub-agents.ts'
 import { askClient, type PermissionStep } from './tool-permission.ts'
 import type { ToolCall } from './turn.ts'
 
-/** What a tool needs of the turn in which it runs. */
+/** The parts of a turn that its tools need. */
 export type ToolRun = PermissionStep & {
   events: Pick<EventQueue<AgentEvent>, 'push' | 'offer'>
   agents: EngineSubAgents
 }
 
 /**
- * Runs the tool once this process may act for the run. A tool that is stopped before its first effect, because the lease is in doubt
- * meanwhile, has done nothing: it runs again, unless the run ends.
+ * Runs the tool once this process may act for the run. If the lease comes into doubt before a tool's first effect the tool stops; it
+ * has done nothing, so it runs again unless the run ends.
  */
 export async function runTool(
   tool: Tool,
@@ -40,7 +40,7 @@ export async function runTool(
   }
 }
 
-/** The model reads which changes are not stored: they go with this server. */
+/** Tells the model which changes are not stored: they are lost if this server fails. */
 async function storeEffects(
   { usesFiles = false, isReadOnly = false }: Tool,
   outcome: ToolOutcome,
@@ -54,7 +54,7 @@ async function storeEffects(
   return { ...outcome, output: `${outcome.output}\n\n[${note}]` }
 }
 
-/** That a call which may change something begins is stored before: it is never made twice. */
+/** Stores the beginning of a call that may change something before it runs, so that it never runs twice. */
 const hasStored = ({ isReadOnly = false, isIdempotent = false }: Tool, { id }: ToolCall, { progress }: ToolRun) =>
   isReadOnly || isIdempotent || !progress ? true : progress.begin(id)
 
@@ -74,10 +74,10 @@ async function tryTool(tool: Tool, input: JsonObject, { call, step, effects }: T
   }
 }
 
-/** How often a tool asked right before an effect whether this process may act, by the answer. */
+/** How often a tool has asked, right before an effect, whether this process may act: counted by answer. */
 type Effects = { allowed: number; refused: number }
 
-/** A call ends after the questions that it has asked, so that each is resolved before its result. */
+/** Makes a call end after its questions, so that each of them is resolved before the call's result. */
 function openQuestions(call: ToolCall, step: ToolRun): AsyncDisposable & { ask: AskPerson } {
   const ask = createAskPerson(call, step)
   const asked: Promise<unknown>[] = []
@@ -110,8 +110,8 @@ function contextOf({ id, toolName }: ToolCall, step: ToolRun, effects: Effects):
 }
 
 /**
- * Asks what a tool wants to know, in the way of a permission request (D40.4): the client sees a request with the form or the address, and its reply allows
- * it with the answer as the changed input. Without a reply, and where nobody can be asked, it is `cancel`.
+ * Asks a tool's question like a permission request (D40.4): the client sees a request with the form or the address, and its reply allows the request
+ * with the answer as the changed input. Without a reply, or if nobody can be asked, the answer is `cancel`.
  */
 const createAskPerson =
   (call: { id: string; toolName: string }, step: ToolRun): AskPerson =>
@@ -133,7 +133,7 @@ const shown = (question: Question) => ({
       : ({ kind: 'form', schema: question.form } as const),
 })
 
-/** The form as it is sent when nothing of it is changed. */
+/** The default values of a form's fields. */
 function defaultsOf({ properties }: JsonObject): JsonObject {
   const fields = isJsonObject(properties) ? Object.entries(properties) : []
   return Object.fromEntries(

@@ -34,8 +34,9 @@ import { withTotals } from './usage.ts'
 
 /**
  * The engine's one loop: calls the model, makes its tool calls, and calls it again until it has answered (api.md "Events").
- * Yields exactly one terminal event, as the last one. Events come together where they are of one read of a model's answer, or of the end of a turn: each step of an async generator costs several promises.
- * Model and tool failures are events; a throw is a bug, and comes behind the terminal event. `lineage` is set when another agent started this run as its sub-agent.
+ * Yields exactly one terminal event, as the last one. Events of one read of the model's answer, or of the end of a turn, are yielded together,
+ * because each step of an async generator costs several promises. Model and tool failures are events; only a bug throws, after the terminal event.
+ * `lineage` is set when another agent started this run as its sub-agent.
  */
 export async function* run(
   givenInput: RunInput,
@@ -43,7 +44,7 @@ export async function* run(
   lineage?: Lineage,
 ): AsyncGenerator<Batched<AgentEvent>, void, undefined> {
   const { toolBox } = given.tools
-  if (toolBox.ready) await toolBox.ready // MCP servers that start with the process have their time.
+  if (toolBox.ready) await toolBox.ready // Waits, for a limited time, for MCP servers that are still starting.
   const input = withServers(givenInput, toolBox)
   const { agent, subAgentsFor, end } = agentOf(input, given, lineage)
   const { account, resources } = agent
@@ -77,7 +78,7 @@ export async function* run(
   }
 }
 
-/** Makes the last event of a run that ends before its answer is complete. What its model could not read any more stays in the history. */
+/** Makes the last event of a run that ends before its answer is complete. Texts that its model could no longer read are added to the history. */
 const endsOf =
   ({ account, steering, resources: { signal } }: Agent, conversation: Conversation) =>
   (event: ErrorEvent | PlanQueuedEvent) => {
@@ -85,7 +86,7 @@ const endsOf =
     return withTotals(event, account.spent)
   }
 
-/** An agent at work. `typed` is `undefined` for one that answers with text. */
+/** A running agent. `typed` is `undefined` if it answers with text. */
 type Agent = {
   account: Account
   context: Context
@@ -95,13 +96,16 @@ type Agent = {
   resources: RunResources & { models: StickyModels }
 }
 
-/** A correction, and what a person has said meanwhile, is worth a turn of its own (D41.2, D49). */
+/** A correction, or a text that a person has sent, allows one more turn (D41.2, D49). */
 const maxTurnsOf = ({ maxTurns }: RunInput, { typed, steering }: Agent): number =>
   maxTurns + (typed?.corrections ?? 0) + steering.turnCount
 
 type SteeredTurn = { turn: number; earlier: object | undefined }
 
-/** The model reads what a person has said meanwhile, before it answers. A turn that begins anew here shows again what the history has. */
+/**
+ * Adds the texts that people have sent to the history, so that the model reads them before it answers. A repeated turn
+ * shows the texts that the history already has.
+ */
 function steer(conversation: Conversation, { steering }: Agent, { turn, earlier }: SteeredTurn): AgentEvent[] {
   const known = steering.takenIn(turn)
   const news = earlier ? [] : steering.take(turn)
@@ -112,7 +116,7 @@ function steer(conversation: Conversation, { steering }: Agent, { turn, earlier 
 const outOfTurns = (maxTurns: number): ErrorEvent =>
   errorEvent('max_turns_exceeded', `the run did not end within ${maxTurns} turns`)
 
-/** Begins the run, or goes on with it. */
+/** Begins or continues the run. */
 function agentOf(input: RunInput, given: RunResources, lineage: Lineage | undefined) {
   const { conversation, progress } = input
   const models = createStickyModels(given.models, () => needsOf(input, conversation.messages, given.tools.toolBox))
@@ -133,7 +137,7 @@ function agentOf(input: RunInput, given: RunResources, lineage: Lineage | undefi
   return { agent, subAgentsFor, end: endsOf(agent, conversation) }
 }
 
-/** The model has answered, and its calls come next. */
+/** Called when the model has answered and its calls come next. */
 function beginStep(
   { conversation, progress }: RunInput,
   { account, resources }: Agent,
@@ -148,8 +152,9 @@ type Turn = { answer: Answer; step: ToolStep; route: ModelRoute }
 type TurnEnd = { isOver: boolean; events: AgentEvent[] }
 
 /**
- * Adds a turn to the history, with what the agent has to correct: so a run whose answer does not fit its form goes on, and so does one to
- * which a person has said something meanwhile. Nothing is added before the answer is checked, since another process may take the run over then.
+ * Adds a turn to the history, with the correction that the agent needs, if any. The run continues if its answer does not fit the required
+ * format, or a person has sent a text meanwhile. Nothing is added before the answer is checked, because another process may then take over the
+ * run.
  */
 async function endTurn(
   { conversation, progress }: RunInput,
@@ -172,7 +177,7 @@ async function endTurn(
   return { isOver: false, events }
 }
 
-/** The end of a run whose last turn another process has completed. */
+/** Yields the end of a run whose last turn another process has completed. */
 async function* repeatEnd(
   { messages }: Conversation,
   { account, typed }: Agent,

@@ -2,11 +2,11 @@ import type { AgentEvent } from '../../kernel/events.ts'
 import { EventQueue } from './event-queue.ts'
 
 /**
- * The events of a turn's tool calls. Behind an abort only the decisions of the permission requests that are open follow, and the results of the calls
- * that the client makes, so that each is resolved before the run ends (D37.1); then the events end.
+ * The events of a turn's tool calls. After an abort only the decisions of open permission requests and the results of the client's calls follow, so
+ * that each is resolved before the run ends (D37.1); then the events end.
  */
 export class StepEvents extends EventQueue<AgentEvent> {
-  /** Their ids. Those of sub-agents are among them, since each of their requests comes once more as a plain event (D4.13). */
+  /** The ids of open permission requests. They include those of sub-agents, whose requests come once more as plain events (D4.13). */
   readonly #asks = new Set<string>()
   readonly #clientCalls: Set<string>
   #isAborted = false
@@ -25,7 +25,7 @@ export class StepEvents extends EventQueue<AgentEvent> {
     if (this.#isAborted) this.#closeIfDecided()
   }
 
-  /** The run is aborted: whatever its calls do has no event any more. */
+  /** Called when the run is aborted: later events of its calls are dropped. */
   abort(): void {
     this.#isAborted = true
     this.#closeIfDecided()

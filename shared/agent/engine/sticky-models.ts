@@ -8,7 +8,10 @@ export type StickyModels = Models & {
   stayWith(served: ModelRoute | undefined): void
 }
 
-/** A changed configuration still counts: a run stays with its fallback only as long as its routes name it. `needs` is read where there is a choice. */
+/**
+ * A changed configuration still applies: a run stays with its fallback only as long as its routes name it. `needs` is
+ * called only if there is a choice.
+ */
 export function createStickyModels(models: Models, needs = () => NO_NEEDS): StickyModels {
   let served: ModelRoute | undefined
   const sticking = (choose: (route: Route) => Route, read: () => Route) => () => {
@@ -38,7 +41,7 @@ export function createStickyModels(models: Models, needs = () => NO_NEEDS): Stic
 
 const NO_NEEDS: Needs = { tools: false, schema: false, files: [] }
 
-/** Orders the two models of a route by its strategy, once for as long as the route names the one that came first. */
+/** Orders the two models of a route by its strategy. The order is kept as long as the route names the model that came first. */
 function createChooser({ priceOf }: Models, needs: () => Needs): (route: Route) => Route {
   let chosen: ModelRoute | undefined
   return (route) => {

@@ -28,7 +28,7 @@ export class StopMatcher {
     return { text: text.slice(0, shown), isStopped: false }
   }
 
-  /** Call at the end of a text block: returns the text that was held back, since it has not become a stop sequence. */
+  /** Call at the end of a text block: returns the text that was held back, because it cannot become a stop sequence any more. */
   flush(): string {
     const text = this.#held
     this.#held = ''

@@ -15,7 +15,7 @@ const MAX_IN_RUN = 64
 /** api.md "Limits": the length of a sub-agent's result in `subagent_end`. */
 const MAX_RESULT_BYTES = 2_048
 
-/** The place of a sub-agent in its run's tree. The run itself has none. */
+/** The place of a sub-agent in its run's tree. The run itself has no `Lineage`. */
 export type Lineage = { tree: AgentTree; depth: number; id: string; emit: Emit }
 
 /** Puts an event on the root run's stream; resolves when there is room for more. */
@@ -30,11 +30,11 @@ export type SubAgentOptions = {
   toolBox: ToolBox
   model: string
   launch(task: AgentTask, child: Lineage, progress: CallProgress | undefined): AsyncIterable<Batched<AgentEvent>>
-  /** Called when a sub-agent has thrown. Those beside it go on. */
+  /** Called when a sub-agent has thrown. Other sub-agents continue. */
   onBug(cause: unknown): void
 }
 
-/** `progress` stores that the sub-agent's tool calls begin. */
+/** `progress` stores the beginning of the sub-agent's tool calls. */
 export type EngineSubAgents = Omit<SubAgents, 'run'> & {
   run(task: AgentTask, progress?: CallProgress): Promise<AgentReport>
 }
@@ -108,7 +108,7 @@ async function runSubAgent(
   return collector.report
 }
 
-/** What clients look for on the stream of the run, whichever agent it is of (D4.13, D50). */
+/** The events that clients expect on the run's own stream, whichever agent they come from (D4.13, D50). */
 const ALSO_PLAIN: ReadonlySet<AgentEvent['type']> = new Set(['permission_request', 'permission_resolved', 'artifact'])
 
 type Parentage = { subagent_id: string; parent_subagent_id?: string }
@@ -123,7 +123,7 @@ function endEvent({ status, result, error }: AgentReport, parentage: Parentage, 
   return error === undefined ? event : { ...event, error }
 }
 
-/** Cuts at a character's boundary. */
+/** Cuts the text at a character boundary. */
 function truncateBytes(result: string): string {
   const bytes = Buffer.from(result)
   if (bytes.length <= MAX_RESULT_BYTES) return result
@@ -146,7 +146,7 @@ class ReportCollector {
   }
 }
 
-/** The sub-agents of one tool call. What an earlier process knew of them counts. */
+/** The sub-agents of one tool call. A report that an earlier process has stored is reused. */
 export function keptSubAgents(agents: EngineSubAgents, callId: string, progress: CallProgress | undefined): SubAgents {
   if (!progress) return agents
   let count = 0
@@ -180,11 +180,11 @@ function outcomeOf(event: AgentEvent): Pick<AgentReport, 'status' | 'error'> {
 
 /** Tools that only the run itself may use. */
 const ROOT_ONLY: ReadonlySet<string> = new Set(['Team', 'ExitPlanMode'])
-/** Tools that start sub-agents: not for those at the last depth. */
+/** Tools that start sub-agents: sub-agents at the last depth do not get them. */
 const STARTERS: ReadonlySet<string> = new Set(['Agent', 'Skill', 'Dream'])
 
 /**
- * Narrows the caller's tools to those of a sub-agent at `depth`, and to `names` where they are given. A tool that starts
+ * Narrows the caller's tools to those of a sub-agent at `depth`, and to `names`, if given. A tool that starts
  * sub-agents is found although it is not offered, so that the model reads why the call is refused.
  */
 export function narrow(toolBox: ToolBox, depth: number, names?: readonly string[]): ToolBox {
@@ -199,7 +199,7 @@ export function narrow(toolBox: ToolBox, depth: number, names?: readonly string[
       const tool = name !== 'ExitPlanMode' && (isNamed(name) || isWithheld(name)) ? toolBox.find(name) : undefined
       return isClients(tool) ? undefined : tool
     },
-    // The client makes the calls of the run itself alone (D45.2b).
+    // The client executes only calls of the run itself, not of sub-agents (D45.2b).
     policyOf(...call) {
       const policy = toolBox.policyOf(...call)
       return policy === 'client' ? 'deny' : policy

@@ -2,13 +2,13 @@ const PIECES_AT_ONCE = 256
 /** A text above this size is large. */
 const LARGE_CHARS = 64 * 1024
 const GROWTH_BYTES = 256 * 1024
-/** Address space for one large text, more than the bytes that a provider may send. Memory is taken for the bytes that are there. */
+/** Address space for one large text, more than the bytes that a provider may send. Memory is used only for the bytes that were written. */
 const MAX_BYTES = 64 * 1024 * 1024
 
 /**
  * Joins a text from many small pieces. Adding strings with `+` would keep a rope node for each piece until the text is read,
- * which is ten times the size of the text. A large text is collected as UTF-8 outside the JavaScript heap, in memory that is given back
- * when the text is taken: the pieces of a hundred large answers would otherwise stay until the next full garbage collection.
+ * which is ten times the size of the text. A large text is collected as UTF-8 outside the JavaScript heap, in memory that is freed when
+ * the text is taken: the pieces of a hundred large answers would otherwise stay until the next full garbage collection.
  */
 export class TextBuilder {
   #parts: string[] = []
@@ -16,7 +16,7 @@ export class TextBuilder {
   #chars = 0
   #large: LargeText | undefined
 
-  /** The text takes milliseconds to be taken. */
+  /** Whether taking the text needs milliseconds. */
   get isLarge(): boolean {
     return this.#large !== undefined
   }

@@ -19,5 +19,5 @@ export function parseInput(text: string): JsonObject | undefined {
 export const visibleInput = (text: string): JsonObject =>
   parseInput(text) ?? { invalid_arguments: truncate(text, MAX_INVALID_CHARS) }
 
-/** Whether the output limit can have cut this input. An empty one may be the beginning of any input. */
+/** Whether the output limit may have cut this input. An empty input may be the beginning of any input. */
 export const isPossiblyCut = (text: string): boolean => Object.keys(parseInput(text) ?? {}).length === 0

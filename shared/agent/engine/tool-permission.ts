@@ -7,7 +7,7 @@ import type { EventQueue } from './event-queue.ts'
 import type { AskRequest, Decision, Permissions } from './permissions.ts'
 import type { RunResources } from './resources.ts'
 
-/** A call of a known tool with a valid input. `id` is that of its `tool_use` event. */
+/** A call of a known tool with a valid input. `id` is the id in its `tool_use` event. */
 export type ReadyCall = { id: string; tool: Tool; input: JsonObject }
 
 export type PermissionStep = Pick<RunResources, 'tools' | 'permissions' | 'signal' | 'progress'> & {
@@ -17,7 +17,7 @@ export type PermissionStep = Pick<RunResources, 'tools' | 'permissions' | 'signa
 /** The call may be made with this input, or gets this result instead. `isEdited`: the client has changed the model's input. */
 export type Permit = { input: JsonObject; isEdited?: true } | { refusal: ToolOutcome }
 
-/** Asks for what a call needs: plan mode, the policy or the client may refuse it, and the client may change its input. */
+/** Obtains the permission that a call needs: plan mode, the policy or the client may refuse the call, and the client may change its input. */
 export async function permit(call: ReadyCall, step: PermissionStep): Promise<Permit> {
   const { planMode, remembered } = step.permissions
   const { tool, input } = call
@@ -34,11 +34,11 @@ export async function permit(call: ReadyCall, step: PermissionStep): Promise<Per
 
 const refuse = (output: string): Permit => ({ refusal: fail(output) })
 
-/** Until its plan is approved the run may only look. */
+/** Until its plan is approved the run may only use read-only tools. */
 export const isRefusedByPlan = (tool: Tool, { planMode }: Permissions): boolean =>
   planMode?.isOn === true && !tool.isReadOnly && !tool.endsPlanMode
 
-/** Why a call that the client makes was not made, although nothing is wrong with it. */
+/** The message for a valid client call that was not handed over. */
 const notHandedOver = (toolName: string, { endsWithCalls }: Permissions): string =>
   endsWithCalls
     ? `${toolName} was not called: it can only be called alone, or together with tools of its kind. Read the other results, and call it again if you still need it.`
@@ -83,7 +83,7 @@ export async function askClient(
   return decision
 }
 
-/** An ask that another process can go on with, and the one that an earlier process has opened. */
+/** Makes an ask that another process can continue, or continues one that an earlier process has opened. */
 export const keptAsk = (progress: CallProgress | undefined, call: AskingCall) =>
   progress && {
     earlier: progress.earlierAsk(call),
@@ -105,7 +105,7 @@ async function previewOf({ tool, input }: ReadyCall, tools: PermissionStep['tool
   }
 }
 
-/** The gateway that took the reply has checked the input by its own tools, which may be others. */
+/** Checks the changed input again: the gateway has checked it with its own tools, which may differ. */
 async function checkEdited(name: string, input: JsonObject, { tools: { toolBox } }: PermissionStep): Promise<Permit> {
   const problem = await toolBox.problemWith(name, input)
   if (problem !== undefined) return refuse(`The user allowed ${name} with another input, which is wrong. ${problem}`)

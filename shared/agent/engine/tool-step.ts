@@ -22,8 +22,8 @@ const MAX_CALLS = 64
 const MAX_QUEUED = 256
 
 /**
- * The results of a turn's tool calls, in the order of the calls. `ending`, if there is one, ends the run, and so do calls that are handed over to the
- * client.
+ * The results of a turn's tool calls, in the order of the calls. `ending`, if set, ends the run; calls that are handed over to the client end it,
+ * too.
  */
 export type ToolStep = { results: ToolResultBlock[]; ending: PlanQueuedEvent | undefined; isHandedOver?: true }
 
@@ -39,8 +39,8 @@ export const toolUseBlocks = (calls: readonly ToolCall[]): AssistantBlock[] =>
 
 /**
  * Makes one turn's tool calls, all at the same time: their events come in the order in which they happen, and each call that
- * needs permission waits for its own decision (D4.3). Once the signal is aborted the events end with the decisions of the requests that are
- * open, and the calls are left to stop by themselves.
+ * needs permission waits for its own decision (D4.3). Once the signal is aborted the events end with the decisions of the open requests;
+ * the calls stop by themselves.
  */
 export async function* callTools(
   calls: readonly ToolCall[],
@@ -67,7 +67,7 @@ export async function* callTools(
   return signal.aborted ? { results: [], ending: undefined } : stepOf(await settled)
 }
 
-/** The step of an answer without calls. */
+/** The result of an answer without calls. */
 export const NO_CALLS: ToolStep = { results: [], ending: undefined }
 const HANDED_OVER: ToolStep = { results: [], ending: undefined, isHandedOver: true }
 
@@ -101,7 +101,7 @@ async function callTool(call: ToolCall, isWithinLimit: boolean, step: Step): Pro
   return announce(result, step, { ending, answered })
 }
 
-/** `answered`: of a call that the client makes. */
+/** `answered` is set for a call that the client has executed. */
 type Outcome = ToolOutcome & Partial<Pick<ClientOutcome, 'answered'>>
 
 function announce(
@@ -136,7 +136,7 @@ function tracedOutcomeOf(call: ToolCall, step: Step): Promise<Outcome> {
   })
 }
 
-/** Checks, asks for permission, runs: each stage may settle the call. Every failure is a value that the model reads. */
+/** Checks the call, asks for permission and runs it; each stage may end it. Every failure is a value that the model reads. */
 async function outcomeOf(call: ToolCall, step: Step): Promise<Outcome> {
   const ask = step.clientCalls.get(call.id)?.ask
   if (ask) return clientOutcome(call.toolName, ask)
@@ -168,7 +168,7 @@ async function checkCall(
   return refuse(call.isReread ? `${problem} ${REREAD}` : problem)
 }
 
-/** The first result that the model reads in this process says which changes of an earlier one are not here. */
+/** Adds to the first result in this process which changes of an earlier process are missing here. */
 function withLostFiles(result: ToolResultBlock, { progress }: Step): ToolResultBlock {
   const lost = progress?.takeLostFiles() ?? []
   if (lost.length === 0) return result
@@ -178,7 +178,7 @@ function withLostFiles(result: ToolResultBlock, { progress }: Step): ToolResultB
 
 const MAX_EDIT_CHARS = 10_000
 
-/** Stands before the output, so that the model knows what has run instead of its call. */
+/** A note before the output, so that the model knows which input was used instead of its own. */
 const editNote = (input: JsonObject): string =>
   truncate(`The user changed the input of this call. It ran with ${JSON.stringify(input)}`, MAX_EDIT_CHARS, ' […]')
 
@@ -192,7 +192,7 @@ const namesOf = ({ tools }: ToolBox): string => tools.map(({ name }) => name).jo
 const cutCall = (toolName: string): string =>
   `Not run: the output limit was reached before the input of ${toolName} was complete. Call it again with a shorter input, in several calls if needed.`
 
-/** Returns `output` itself when it is short enough. Else both ends of it: errors, exit codes and the next offset stand at the end. */
+/** Returns a short `output` unchanged, or both ends of a long one: errors, exit codes and the next offset are at the end. */
 function capOutput(output: string, maxChars: number): string {
   if (output.length <= maxChars) return output
   const chars = countChars(output)

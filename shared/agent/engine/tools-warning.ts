@@ -3,7 +3,7 @@ import { quoted } from '../../kernel/text.ts'
 import type { ModelRoute } from '../providers/port.ts'
 import type { ToolBox } from '../tools/port.ts'
 
-/** Says once in a run that its model takes no tools, and was asked without them. */
+/** Warns once in a run that its model does not support tools and was called without them. */
 export function createToolsWarning({ tools }: Pick<ToolBox, 'tools'>) {
   let hasWarned = false
   return function* ({ provider, model }: ModelRoute): Generator<AgentEvent, void, undefined> {

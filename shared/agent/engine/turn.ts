@@ -15,7 +15,7 @@ export type ToolCall = Extract<ModelPart, { type: 'tool_call' }> & {
   isCut?: boolean
   /** Its input held JSON as text. */
   isReread?: boolean
-  /** Whether the client makes it (D45). A process of an older release has not stored it. */
+  /** Whether the client executes it (D45). Missing if a process of an older release has stored the call. */
   isForClient?: boolean
 }
 
@@ -36,8 +36,8 @@ export type Answer = {
 }
 
 /**
- * Yields a model's answer as events (D4.3), those of parts that came together at once. Enforces the stop sequences, counts what the answer uses, and returns the whole of
- * it.
+ * Yields a model's answer as events (D4.3); those of parts that came together are yielded together. Enforces the stop sequences, counts the usage,
+ * and returns the whole answer.
  */
 export async function* readAnswer(
   answer: AsyncIterable<Batched<CallPart>>,
@@ -80,12 +80,12 @@ class AnswerReader {
     return this.answer.outcome !== 'aborted'
   }
 
-  /** To read this part takes milliseconds. */
+  /** Whether reading this part takes milliseconds. */
   endsLargeText({ type }: CallPart): boolean {
     return (this.#text.isLarge && type !== 'text_delta') || (this.#thinking.isLarge && type !== 'thinking_delta')
   }
 
-  /** The events of what was read since the last call. */
+  /** The events for the parts that were read since the last call. */
   take(): readonly AgentEvent[] {
     const events = this.#events
     this.#events = []
@@ -134,7 +134,7 @@ class AnswerReader {
     this.#emitDelta(text)
     if (!isStopped) return
     this.answer.outcome = 'stopped'
-    // The tool calls of a turn that a stop sequence ended are not made.
+    // If a stop sequence has ended the turn, its tool calls are not executed.
     this.answer.toolCalls = []
     this.#textEnd()
   }

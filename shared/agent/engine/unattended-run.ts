@@ -6,11 +6,11 @@ import type { RunResources } from './resources.ts'
 import { run } from './run.ts'
 import { type Task, taskInput } from './run-input.ts'
 
-/** How an agent has ended: with the answer of its last turn, and the value where that must have a form, or with a failure. */
+/** How an agent has ended: with the answer of its last turn, and its value if a format is required, or with a failure. */
 export type AgentEnd = { answer: LastAnswer } & ({ output: unknown } | { failure: ErrorEvent })
 
 /**
- * Runs an agent in which nobody can be asked, to its end. `onEvent` is called with each event, and the run goes on when it has resolved.
+ * Runs an agent to its end, without anyone to ask for permission. `onEvent` is called with each event; the run continues when it has resolved.
  * Throws only for a bug.
  */
 export async function runUnattended(

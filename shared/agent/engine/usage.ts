@@ -55,7 +55,7 @@ export const done = (totals: Totals, stopReason: DoneEvent['stop_reason']): Done
   stop_reason: stopReason,
 })
 
-/** The end of a run that is no `done`, with what the run has used. */
+/** Adds the run's usage to a last event other than `done`. */
 export const withTotals = <T extends ErrorEvent | PlanQueuedEvent>(end: T, totals: Totals): T => ({
   ...end,
   ...fieldsOf(totals),

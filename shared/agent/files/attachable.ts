@@ -4,13 +4,16 @@ import { quoted } from '../../kernel/text.ts'
 import { MAX_SHOWN_BYTES, refusalOf } from '../providers/shown-files.ts'
 import type { FileRecord } from './records.ts'
 
-/** The files that a message has at most. */
+/** The most files of a message. */
 export const MAX_ATTACHMENTS = 20
-/** A picture of a few KB may be one of gigabytes when it is decoded. */
+/** An image of a few KB may take gigabytes when it is decoded. */
 export const MAX_PIXELS = 16_000_000
 const MEGABYTE = 1024 * 1024
 
-/** The files as a message has them. Throws `invalid_request` where no model may get one of them (D47). `paramOf`: where a file stands in the request. */
+/**
+ * Converts records to the files of a message. Throws `invalid_request` for a file that no model may get (D47).
+ * `paramOf` gives the place of a file in the request.
+ */
 export function attachable(records: readonly FileRecord[], paramOf: (index: number) => string): AttachedFile[] {
   let bytes = 0
   return records.map((record, index) => {

@@ -8,7 +8,7 @@ const DUE_PAGE = 100
 /** A file that has, or has had, these bytes. */
 export type ContentUse = { tenant: TenantId; fileId: string; sha256: string }
 
-/** The bytes of tenants' files in the objects, each stored once for a tenant, and the list of what is due. */
+/** The bytes of tenants' files in the objects, each stored once for a tenant, and the list of files that need work at a certain time. */
 export class FileContents {
   readonly #documents: Collection
   readonly #dues: Collection
@@ -44,7 +44,7 @@ export class FileContents {
     return found?.doc as FileDue | undefined
   }
 
-  /** All that is due now, the oldest first. */
+  /** Yields all entries that are due now, the oldest first. */
   async *due(): AsyncGenerator<FileDue> {
     const until = [this.#now()]
     for (let after: [number, string] | undefined; ; ) {
@@ -57,7 +57,7 @@ export class FileContents {
     }
   }
 
-  /** Stores the bytes of an announced file unless they are there. Throws `unavailable`. */
+  /** Stores the bytes of an announced file unless they are already stored. Throws `unavailable`. */
   async use({ tenant, fileId, sha256 }: ContentUse, content: ObjectContent): Promise<void> {
     for (;;) {
       const known = await this.#documents.get(tenant, { sha256 })
@@ -70,7 +70,7 @@ export class FileContents {
       await this.#objects.write(object, content)
       const doc: FileContent = { sha256, object, used_ms: this.#now() }
       if (await this.#documents.insert(tenant, doc)) return
-      await this.#objects.delete(object) // Another upload of the same bytes was first.
+      await this.#objects.delete(object) // Another upload has stored the same bytes first.
     }
   }
 
@@ -79,7 +79,7 @@ export class FileContents {
     return (known?.doc as FileContent | undefined)?.object
   }
 
-  /** Forgets a file whose record is gone: deletes its bytes unless another file has them, too, and then what was due. It can be repeated. */
+  /** Forgets a file whose record is gone: deletes its bytes unless another file has the same, and then its entry in the list. It can be repeated. */
   async forget({ owner: tenant, file_id: fileId, content, object }: FileDue): Promise<void> {
     const sha256 = content.slice(content.indexOf(' ') + 1)
     if (object !== undefined && object !== (await this.objectOf(tenant, sha256))) await this.#objects.delete(object)
@@ -93,15 +93,27 @@ export class FileContents {
     for (;;) {
       const known = await this.#documents.get(tenant, { sha256 })
       const object = (known?.doc as FileContent | undefined)?.object
-      if (object !== own) await this.#objects.delete(own) // It was written, but no record names it.
+      if (object !== own) await this.#objects.delete(own) // The object was written, but no record names it.
       if (!known || object === undefined || (await this.#isUsedBeside(use))) return
-      await this.#dues.update(SYSTEM_TENANT, { key: { file_id: fileId }, where: {}, set: { object } }) // In case this breaks off.
-      if (!(await this.#documents.delete(tenant, { sha256 }, known.version))) continue // A file has taken them meanwhile.
+      await this.#dues.update(SYSTEM_TENANT, { key: { file_id: fileId }, where: {}, set: { object } }) // Stored
+      // first,
+      // so
+      // that
+      // the
+      // deletion
+      // can
+      // be
+      // completed
+      // if
+      // it
+      // is
+      // interrupted.
+      if (!(await this.#documents.delete(tenant, { sha256 }, known.version))) continue // Another file has begun to use these bytes meanwhile.
       return this.#objects.delete(object)
     }
   }
 
-  /** Deletes the objects whose keys begin so. */
+  /** Deletes the objects whose keys begin with `prefix`. */
   async deleteAll(prefix: string): Promise<void> {
     for await (const { key } of this.#objects.list(prefix)) await this.#objects.delete(key)
   }
@@ -115,9 +127,12 @@ export class FileContents {
 
 const contentKey = (tenant: TenantId, sha256: string): string => `${tenant} ${sha256}`
 
-/** The key of an object: of the bytes `name`, as the file `end` has brought them. Keys have no colon, which a tenant's id may have. */
+/**
+ * The key of an object: `name` identifies the bytes, `end` the file that has brought them. The tenant's id is encoded,
+ * because it may contain a colon.
+ */
 export const objectKey = (tenant: TenantId, name: string, end: string): string =>
   `${Buffer.from(tenant).toString('hex')}/${name}.${end}`
 
-/** What the keys of the parts of an upload begin with. */
+/** The prefix of the keys of an upload's parts. */
 export const partsOf = ({ owner, file_id }: FileDue): string => objectKey(owner, file_id, '')

@@ -13,10 +13,10 @@ import { FILES, type FileDue, type FileRecord, type StoredFile } from './records
 import { FileUploads, REST_MS, unknownFile } from './uploads.ts'
 
 export type FileLimits = {
-  /** The files of a tenant, and their bytes together. */
+  /** The limits of a tenant's files: their number, and the sum of their bytes. */
   maxFiles: number
   maxBytes: number
-  /** For how long an upload in parts may go on. */
+  /** How long an upload in parts may take. */
   uploadMs: number
 }
 
@@ -28,7 +28,7 @@ export const FILE_LIMITS: FileLimits = {
 
 const DAY_MS = 24 * 3_600_000
 
-/** A file that is to be kept: on this machine's disk, or in memory. `retentionMs`: for how long; never for longer than the tenant keeps its files. */
+/** A file to keep, from this machine's disk or from memory. `retentionMs`: for how long, but never longer than the tenant keeps its files. */
 export type NewFile = { name: string; bytes: number; sha256: string; retentionMs?: number } & (
   | { path: string }
   | { content: Buffer }
@@ -93,7 +93,7 @@ export class Files {
     return record
   }
 
-  /** Begins a file whose bytes arrive in parts. They count from now on. Throws as `add` does. */
+  /** Begins a file whose bytes arrive in parts. They count towards the limits from now on. Throws as `add` does. */
   async begin(tenant: TenantId, { name, bytes, retentionMs }: Omit<NewFile, 'sha256'>): Promise<string> {
     await this.#assertRoom(tenant, bytes)
     const retention_ms = await this.#lifetimeOf(tenant, retentionMs)
@@ -106,7 +106,7 @@ export class Files {
     return use.fileId
   }
 
-  /** Keeps a file unless the tenant has it under this name already, and for long enough: clients send a conversation's files again with each message. */
+  /** Keeps a file, unless the tenant already has it under this name for long enough: clients send a conversation's files again with each message. */
   async keep(tenant: TenantId, file: NewFile): Promise<FileRecord> {
     const keptMs = await this.#lifetimeOf(tenant)
     const same = (await this.#withContent(tenant, file.sha256)).map(recordOf).find(({ name, expires_at }) => {
@@ -115,7 +115,10 @@ export class Files {
     return same ?? this.add(tenant, file)
   }
 
-  /** The files of these ids as a message has them. Throws `not_found` as `get` does, and `invalid_request` for one that no model may get. */
+  /**
+   * The files with these ids, in the form of a message's files. Throws `not_found` as `get` does, and `invalid_request`
+   * for a file that no model may get.
+   */
   async attached(
     tenant: TenantId,
     fileIds: readonly string[],
@@ -148,11 +151,11 @@ export class Files {
     const record = await this.get(tenant, fileId)
     const object = await this.#contents.objectOf(tenant, record.sha256)
     const found = object === undefined ? undefined : await this.#objects.find(object, range)
-    if (!found) throw unknownFile(fileId) // It was deleted meanwhile.
+    if (!found) throw unknownFile(fileId) // The file was deleted meanwhile.
     return { record, body: found.body }
   }
 
-  /** The newest first. Has fewer than `limit` only at the end of the list: it reads on where some have expired or are not whole yet. */
+  /** The newest first. A page has fewer than `limit` files only at the end of the list: expired and incomplete files are skipped. */
   async page(tenant: TenantId, { after, limit }: FilesQuery): Promise<FileRecord[]> {
     const files: FileRecord[] = []
     for (let from = after; ; ) {
@@ -169,13 +172,13 @@ export class Files {
   async delete(tenant: TenantId, fileId: string, { isUpload = false } = {}): Promise<void> {
     const found = await this.#records.get(tenant, { file_id: fileId })
     if (!found || this.#hasExpired(found) || !(isUpload || isWhole(found))) throw unknownFile(fileId)
-    const due = await this.#contents.setDue(fileId, this.#now()) // In case this breaks off.
+    const due = await this.#contents.setDue(fileId, this.#now()) // Stored first, so that the deletion can be completed if it is interrupted.
     if (!(await this.#records.delete(tenant, { file_id: fileId }, found.version)))
       return this.delete(tenant, fileId, { isUpload })
     if (due) await this.#end(due, found)
   }
 
-  /** Deletes the files and uploads that have expired, and what an upload or a deletion left behind when it broke off. It reads what is due alone. */
+  /** Deletes the files and uploads that have expired, and the remains of interrupted uploads and deletions. It reads only entries that are due. */
   async sweep(): Promise<void> {
     const failures: unknown[] = []
     for await (const due of this.#contents.due())
@@ -192,7 +195,10 @@ export class Files {
     } else if (!found || (await this.#records.delete(tenant, { file_id }, found.version))) await this.#end(due, found)
   }
 
-  /** Deletes what a file without a record has left. Parts of an upload may still arrive where its record was there a moment ago: it is looked after once more. */
+  /**
+   * Deletes the remains of a file without a record. If the record existed a moment ago, parts of the upload may still
+   * arrive, so the entry is kept for one more check.
+   */
   async #end(due: FileDue, before: Stored | undefined): Promise<void> {
     if (due.is_upload) await this.#contents.deleteAll(partsOf(due))
     if (before && !isWhole(before)) await this.#contents.setDue(due.file_id, this.#now() + REST_MS)
@@ -207,7 +213,7 @@ export class Files {
     return Math.min(wantedMs, DAY_MS * (await this.#retentionDays(tenant)))
   }
 
-  /** Uploads at the same time may exceed the limits by one file each. */
+  /** Concurrent uploads may exceed the limits by one file each. */
   async #assertRoom(tenant: TenantId, bytes: number): Promise<void> {
     const { maxFiles, maxBytes } = this.#limits
     const { count, sum } = await this.#records.total(tenant, {})

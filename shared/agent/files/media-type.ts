@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { open } from 'node:fs/promises'
 import { fileKindOf } from '../../kernel/attachment.ts'
 
-/** Enough to know every format by, and to tell text from other bytes. */
+/** Enough to recognize every format, and to distinguish text from other bytes. */
 const HEAD_BYTES = 8 * 1024
 export const IMAGE_HEAD_BYTES = 512 * 1024
 
@@ -26,8 +26,8 @@ const TEXT_TYPES: Readonly<Record<string, string>> = {
 export type FileFacts = { media_type: string; width?: number; height?: number }
 
 /**
- * What the first bytes of a file say of it: its media type, and the size of an image. Its name counts among the types of text only; other
- * unknown bytes are `application/octet-stream` (D43).
+ * The facts that the first bytes of a file show: its media type, and the size of an image. The name of the file decides only between
+ * types of text; other unknown bytes are `application/octet-stream` (D43).
  */
 export async function factsOf(head: Buffer, name: string): Promise<FileFacts> {
   const media_type = await mediaTypeOf(head.subarray(0, HEAD_BYTES), name)
@@ -42,7 +42,7 @@ async function mediaTypeOf(head: Buffer, name: string): Promise<string> {
   return TEXT_TYPES[/\.(\w+)$/.exec(name)?.[1]?.toLowerCase() ?? ''] ?? found?.mime ?? 'text/plain'
 }
 
-/** By the header alone: nothing here decodes an image. `undefined` where it has none that can be read. */
+/** Reads the size from the header only, without decoding the image. `undefined` if the header cannot be read. */
 async function sizeOf(head: Buffer): Promise<{ width: number; height: number } | undefined> {
   const { imageSize } = await import('image-size')
   try {
@@ -53,14 +53,14 @@ async function sizeOf(head: Buffer): Promise<{ width: number; height: number } |
   }
 }
 
-/** The first bytes of a file: a JPEG may have its size behind a preview and a profile. */
+/** The first bytes of a file: a JPEG may have its size after a preview and a profile. */
 export async function headOf(path: string): Promise<Buffer> {
   await using file = await open(path)
   const { bytesRead, buffer } = await file.read(Buffer.alloc(IMAGE_HEAD_BYTES), 0, IMAGE_HEAD_BYTES, 0)
   return buffer.subarray(0, bytesRead)
 }
 
-/** UTF-8 without control characters. A character that the end of a full head cuts is left out. */
+/** Whether the bytes are UTF-8 without control characters. A character that the end of a full head cuts is left out. */
 function isText(head: Buffer): boolean {
   if (head.some((byte) => byte < 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0c && byte !== 0x0d)) return false
   const cuts = head.length === HEAD_BYTES ? [0, 1, 2, 3] : [0]

@@ -15,7 +15,10 @@ export type FileRecord = {
   expires_at: string
 }
 
-/** A record of the store. With `upload` it is no file yet: its bytes arrive in parts, `media_type` and `sha256` are empty, and it expires as the upload does. */
+/**
+ * A record of the store. With `upload` it is not a file yet: its bytes arrive in parts, `media_type` and `sha256` are
+ * empty, and it expires when the upload does.
+ */
 export type StoredFile = FileRecord & { upload?: UploadState }
 
 /** The objects that have arrived, in their order. `retention_ms`: for how long the file is kept once it is whole. */
@@ -30,17 +33,18 @@ export const FILES: CollectionSpec = {
 }
 
 /**
- * The bytes of a tenant's files, each once: `object` is their key in the objects. The record is written behind the object and deleted before it, so that
- * a record always has its bytes. `used_ms` changes with each file that takes them, so that who deletes them finds out.
+ * The bytes of a tenant's files, stored once: `object` is their key. The record is written after the object and deleted before it, so that a record
+ * always has its bytes. `used_ms` changes whenever a file begins to use the bytes, so that a concurrent deletion notices it.
  */
 export type FileContent = { sha256: string; object: string; used_ms: number }
 
 export const FILE_CONTENTS: CollectionSpec = { name: 'file_contents', key: ['sha256'] }
 
 /**
- * What is to be looked after at `due_ms`: a file that expires, an upload that may have broken off. It is there before anything else of the file is,
- * and is deleted last, so that nothing is left that none of them names. `content` names the bytes that the file has, or is about to have: as long as
- * there is such an entry they stay. `object` is one that is being deleted. They belong to no tenant: one query finds those of all.
+ * Work that is due at `due_ms`: a file expires, or an upload may have been interrupted. The entry is written before anything else of the file and
+ * deleted last, so that no other data of a file is left without an entry. `content` names the bytes that the file has, or is about to have; they
+ * stay as long as such an entry exists. `object` is the one that is being deleted. The entries belong to no tenant, so that one query finds those of
+ * all tenants.
  */
 export type FileDue = {
   file_id: string

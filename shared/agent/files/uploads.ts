@@ -17,20 +17,21 @@ type Parts = {
   records: Collection
   contents: FileContents
   objects: Objects
-  /** When a file that is whole now was created, and when it expires. */
+  /** The creation and expiry times of a file that is complete now. */
   times(retentionMs: number): Pick<FileRecord, 'created_at' | 'expires_at'>
   hasExpired(found: Stored): boolean
 }
 
-/** What was announced and has not come is left for this time: its upload may still be under way. */
+/** Announced files without bytes are kept for this time, because their upload may still be running. */
 export const REST_MS = 3_600_000
 
-/** What arrives is in memory until it has this length; so much is lost when the process dies. */
+/** Received bytes stay in memory up to this length; at most this much is lost when the process dies. */
 const PART_BYTES = 2 * 1024 * 1024
 
 /**
  * Files whose bytes arrive in parts, over several connections and processes (D43.5b). Each part is an object. The record of the file names
- * the parts and is replaced by compare-and-set, so that of two that send the same part one is refused. Behind the last part they become one object.
+ * the parts and is replaced by compare-and-set, so that one of two concurrent requests with the same part is refused. After the last part all parts
+ * become one object.
  */
 export class FileUploads {
   readonly #parts: Parts
@@ -44,7 +45,7 @@ export class FileUploads {
     await this.#find(tenant, fileId)
   }
 
-  /** Throws `not_found` as `check` does. A file that is whole has arrived to its end: an upload that broke off right before is ended here. */
+  /** Throws `not_found` as `check` does. An upload that has all bytes but was interrupted before its end is completed here. */
   async get(tenant: TenantId, fileId: string): Promise<FileUpload> {
     const found = await this.#find(tenant, fileId)
     const file = found.doc as StoredFile
@@ -54,8 +55,8 @@ export class FileUploads {
   }
 
   /**
-   * Takes bytes of a file from `offset` on. What has arrived before `chunks` throws is kept. Returns the new offset. Throws `conflict` when the file does
-   * not end at `offset`, and `not_found` as `check` does.
+   * Receives bytes of a file from `offset` on. Bytes that arrived before `chunks` throws are kept. Returns the new offset. Throws `conflict` when the
+   * file does not end at `offset`, and `not_found` as `check` does.
    */
   async receive(tenant: TenantId, { fileId, offset }: UploadPlace, chunks: AsyncIterable<Uint8Array>): Promise<number> {
     let found = await this.#find(tenant, fileId)
@@ -93,7 +94,7 @@ export class FileUploads {
       for (const { object } of upload.parts) await this.#parts.objects.delete(object)
       return
     }
-    const now = await records.get(tenant, { file_id: file.file_id }) // Another process was first, or it was deleted meanwhile.
+    const now = await records.get(tenant, { file_id: file.file_id }) // Another process was first, or the upload was deleted meanwhile.
     if (now) return
     await contents.forget(due)
     throw unknownFile(file.file_id)
@@ -120,7 +121,7 @@ export type UploadPlace = { fileId: string; offset: number }
 const offsetOf = ({ upload, bytes }: StoredFile): number =>
   upload ? upload.parts.reduce((sum, part) => sum + part.bytes, 0) : bytes
 
-/** Collects what arrives. What has come before a failure is a part, too, and then the failure is thrown. */
+/** Collects arriving bytes into parts. After a failure it yields the bytes so far as a part, and then throws the failure. */
 async function* inParts(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let held: Uint8Array[] = []
   let bytes = 0

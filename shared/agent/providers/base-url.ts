@@ -1,18 +1,18 @@
 import { type Dialect, PROVIDER_TYPES, type ProviderType } from '../../kernel/provider-types.ts'
 
-/** How the addresses of a wire format are made from the base URL that a vendor's documentation prints. */
+/** How the addresses of a wire format are derived from the base URL in a vendor's documentation. */
 type Format = {
   version: string
   /** A path to which the version is not added. */
   isWhole: RegExp
-  /** The path that a model call adds to the base. It is removed where the whole address of a call was given. */
+  /** The path that a model call adds to the base. It is removed if the full address of a call was given. */
   endpoint: RegExp
 }
 
-/** Vendors print the whole base, such as `/api/v1`, `/inference` or `/v1beta/openai`, or the host only. */
+/** Vendors document the full base, such as `/api/v1`, `/inference` or `/v1beta/openai`, or only the host. */
 const OPENAI: Format = { version: '/v1', isWhole: /./, endpoint: /\/(?:chat\/completions|responses)$/ }
 
-/** Vendors print the base without the version, such as `/anthropic`, since their own clients add it; others print it with it. */
+/** Some vendors document the base without the version, such as `/anthropic`, because their own clients add it; others include it. */
 const ENDS_WITH_VERSION = /\/v\d[^/]*$/
 
 /** The demo has no address. */
@@ -25,7 +25,7 @@ const FORMATS: Record<Exclude<Dialect, 'demo'>, Format> = {
 
 /**
  * The address below which the endpoints of a provider lie, for calls of its models and for the list of them alike. `given` is the
- * base as its documentation prints it; the whole address of a model call works too, and is then taken as it is.
+ * base from the documentation; the full address of a model call works, too, and is then used unchanged.
  */
 export function apiBase(type: ProviderType, given: string | undefined): URL {
   const { dialect, baseUrl, ownFormatPath } = PROVIDER_TYPES[type]

@@ -2,21 +2,21 @@ import { createHash } from 'node:crypto'
 import { createCache } from '../../kernel/cache.ts'
 import type { ModelRequest } from './port.ts'
 
-/** OpenAI keeps this many requests of one key in a minute at the machine that has their beginning in its cache. */
+/** OpenAI sends at most this many requests of one key in a minute to the machine that has their prefix in its cache. */
 const PER_MINUTE = 15
 const MOST_SHARDS = 64
 const MINUTE_MS = 60_000
 const MOST_PREFIXES = 1_000
 
-/** How many requests of a beginning came in the current minute, and in the one before. */
+/** How many requests with one prefix came in the current minute, and in the one before. */
 type Rate = { minute: number; count: number; before: number }
 
 const rates = createCache<string, Rate>(MOST_PREFIXES)
 
 /**
- * A key for requests that begin alike: OpenAI sends requests with equal keys to the machine that has their beginning in its cache. What
- * runs share is the system prompt and the tools. Above the rate that one machine keeps, conversations are divided among several keys.
- * It is a hash, so it tells nothing of them.
+ * A key for requests with the same prefix: OpenAI sends requests with equal keys to the machine that has their prefix in its cache.
+ * Runs share the system prompt and the tools. Above the rate of one machine, conversations are divided among several keys. The key is a
+ * hash, so it reveals no content.
  */
 export function promptCacheKey({ system = '', tools, messages }: ModelRequest, now = Date.now()): string {
   const prefix = hashOf(`${system}\n${tools.map(({ name }) => name).join(',')}`).slice(0, 30)
@@ -27,7 +27,7 @@ export function promptCacheKey({ system = '', tools, messages }: ModelRequest, n
   return prefix + (conversation % shards).toString(16).padStart(2, '0')
 }
 
-/** The requests of a minute, this one included: of the current minute, or of the one before if it had more. */
+/** The number of requests a minute, including this one: that of the current minute, or of the one before if that is higher. */
 function countOf(prefix: string, minute: number): number {
   const known = rates.get(prefix)
   const rate =
@@ -37,7 +37,7 @@ function countOf(prefix: string, minute: number): number {
   return Math.max(rate.count, rate.before)
 }
 
-/** A power of two: when there are more, half of the conversations keep their key. */
+/** A power of two, so that half of the conversations keep their key when the number doubles. */
 const shardsFor = (perMinute: number): number =>
   Math.min(MOST_SHARDS, 2 ** Math.max(0, Math.ceil(Math.log2(perMinute / PER_MINUTE))))
 

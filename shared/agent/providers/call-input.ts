@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
 import { parseJson } from '../../kernel/json.ts'
 
-/** Longer inputs are not parsed for each piece: it would take too long. */
+/** Longer inputs are not parsed after each piece: that would take too long. */
 const MAX_CHECKED_CHARS = 64 * 1024
 
 /**
- * The input of a tool call, from its pieces. Most servers send what is new in each piece. Some send all of it so far, and some send
- * all of it once more in the last one: such a piece replaces what was before, when the pieces in a row are no JSON.
+ * The input of a tool call, from its pieces. Most servers send only new text in each piece. Some send the whole input so far in
+ * each piece, or once more in the last one: such a piece replaces the earlier ones if all pieces together are no JSON.
  */
 export class CallInput {
   #joined = ''
@@ -18,7 +18,7 @@ export class CallInput {
     this.#latest = isRepetition ? piece : this.#latest + piece
   }
 
-  /** The input so far is complete, and the piece begins like another one. */
+  /** Whether the input so far is complete and the piece begins a new one. */
   beginsAnew(piece: string): boolean {
     return /^\s*[{[]/.test(piece) && isComplete(this.#latest)
   }
@@ -36,8 +36,8 @@ const isComplete = (input: string): boolean =>
 type SentCall = { id: string; toolName: string; input: string }
 
 /**
- * Whether a server sent one call twice: equal ids are the same call, unless both are whole and differ, as where a server gives every call
- * of an answer one id.
+ * Whether a server sent one call twice: equal ids mean the same call, unless both are complete and differ, because some servers give
+ * every call of an answer the same id.
  */
 export function isSameCall(one: SentCall, other: SentCall): boolean {
   if (one.id === '' || one.id !== other.id) return false

@@ -14,7 +14,7 @@ export class CallWatch {
   breach: Breach | undefined
   /** A request was sent: an error from here on is the provider's or the network's, and not a bug. */
   isSent = false
-  /** Called with the limits of the account that the headers of an answer name. */
+  /** Called with the account's limits from the headers of an answer. */
   onTold: ModelRequest['onTold']
   readonly #limits: ModelLimits
   readonly #caller: AbortSignal
@@ -23,7 +23,7 @@ export class CallWatch {
   #timer: NodeJS.Timeout
   #wakeAt = 0
   #turnEndsAt: number
-  /** The model has ended its answer: the response may stay open until then. */
+  /** Until when the response may stay open after the model has ended its answer. */
   #graceEndsAt = Number.POSITIVE_INFINITY
   /** The deadline for the next bytes; undefined while no read is pending. */
   #waitEndsAt: number | undefined
@@ -50,7 +50,7 @@ export class CallWatch {
     if (this.#hasBytes) this.#waitEndsAt = performance.now() + this.#limits.idleMs
   }
 
-  /** Call it before the request is sent again: the limits for bytes count anew, and the time for the whole turn goes on. */
+  /** Call it before the request is sent again: the limits for bytes start again, but the time limit of the whole turn does not. */
   restart(): void {
     this.#meter = new StreamMeter(this.#limits)
     this.#hasBytes = false
@@ -81,7 +81,7 @@ export class CallWatch {
     this.#endWithin(END_GRACE_MS)
   }
 
-  /** The model has named its finish reason: what follows, such as token counts, gets a short time from now. */
+  /** Call it when the model has sent its finish reason: the rest, such as token counts, gets a short time from now. */
   expectRest(): void {
     this.#endWithin(this.#limits.finishMs)
   }
@@ -91,7 +91,7 @@ export class CallWatch {
     this.#rearm()
   }
 
-  /** The caller has its answer: that it leaves does not close the connection any more. */
+  /** Call it when the caller has its answer: its signal no longer closes the connection. */
   detach(): void {
     this.#caller.removeEventListener('abort', this.#abort)
   }

@@ -1,7 +1,7 @@
 import { PROVIDER_NAMES, PROVIDER_TYPES, type ProviderType } from '../../kernel/provider-types.ts'
 import { type CatalogueModel, catalogueModels } from './prices.ts'
 
-/** `GET /config/providers` (D8): what an instance of this type needs, and the models that the price catalogue knows of it. */
+/** `GET /config/providers` (D8): what an instance of this type needs, and its models in the price catalogue. */
 export type ProviderSpec = {
   type: ProviderType
   default_url: string | null

@@ -1,7 +1,7 @@
 import type { ModelOptions } from '../../kernel/model-options.ts'
 import type { ModelRequest } from './port.ts'
 
-/** The options of an instance as one run has chosen them (D42). Its limit of output tokens is never raised. */
+/** The options of an instance with the choices of one run (D42). The instance's limit of output tokens is never raised. */
 export function chosenOptions(options: ModelOptions, { choices }: Pick<ModelRequest, 'choices'>): ModelOptions {
   if (!choices) return options
   const { temperature, effort, maxOutputTokens } = choices

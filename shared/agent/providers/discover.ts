@@ -5,7 +5,7 @@ import { type Dialect, PROVIDER_TYPES, type ProviderType } from '../../kernel/pr
 import type { Egress, EgressResponse } from '../../platform/net/port.ts'
 import { apiBase, endpointOf } from './base-url.ts'
 
-/** A provider's model as its list names it; whatever else the list tells of it is kept. */
+/** A model in a provider's list; its other fields in the list are kept. */
 export type DiscoveredModel = { id: string } & JsonObject
 
 export type DiscoverTarget = {
@@ -73,7 +73,7 @@ const LISTS: Record<Exclude<Dialect, 'demo'>, ModelList> = {
   },
 }
 
-/** Google names a model `models/<id>`. */
+/** Google lists a model as `models/<id>`. */
 function named(model: unknown): unknown {
   const { name } = asObject(model)
   return typeof name === 'string' ? { ...asObject(model), id: name.replace(/^models\//, '') } : model
@@ -83,7 +83,7 @@ function withIds(models: unknown[] | undefined): DiscoveredModel[] | undefined {
   return models?.map(asObject).filter((model): model is DiscoveredModel => typeof model['id'] === 'string')
 }
 
-/** Some servers list pages of text with each model. */
+/** Shortens long texts, which some servers list with each model. */
 function shortened(model: DiscoveredModel): DiscoveredModel {
   return JSON.stringify(model).length <= MAX_MODEL_CHARS ? model : { id: model.id.slice(0, MAX_MODEL_CHARS) }
 }

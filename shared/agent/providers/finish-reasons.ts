@@ -1,4 +1,4 @@
-/** How an answer ended. Only an answer with one of these ends is whole, or cut at a known place (D4.4). */
+/** How an answer ended. Only an answer with one of these ends is complete, or cut at a known place (D4.4). */
 export type Ending = 'stop' | 'stop_sequence' | 'tool_use' | 'length' | 'filtered'
 
 /** The finish reasons of all wire formats and of the servers that copy them, in lower case. */
@@ -16,8 +16,8 @@ const ENDINGS: ReadonlyMap<string, Ending> = new Map(
 )
 
 /**
- * The ending that a provider's finish reason names; `undefined` for a reason with which the provider broke the answer off, known or
- * unknown. Google's copy of the chat format adds details behind a colon.
+ * The ending for a provider's finish reason; `undefined` when the provider broke off the answer, also for unknown reasons. Google's
+ * copy of the chat format adds details after a colon.
  */
 export const endingOf = (rawReason: string): Ending | undefined =>
   ENDINGS.get(rawReason.toLowerCase().split(':', 1)[0] ?? '')

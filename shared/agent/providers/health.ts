@@ -1,21 +1,21 @@
 import type { CallOutcome, ModelHealth } from './port.ts'
 
-/** How calls have ended: those that were answered, those that failed or were late, and how many failed in a row at last. */
+/** How calls have ended: those that were answered, those that failed or were late, and how many of the last calls failed in a row. */
 export type Outcomes = readonly [answered: number, failed: number, inRow: number]
 
 const OUTCOMES: Record<CallOutcome, Outcomes> = { answered: [1, 0, 0], failed: [0, 1, 1], late: [0, 1, 0] }
 
 /** The recent calls of one model of an instance. Times are in milliseconds of one clock. */
 export type Health = {
-  /** The newest calls that failed, one after the other. */
+  /** How many of the newest calls failed in a row. */
   inRow: number
   /** Each call counts for half after `HALF_MS`. */
   answered: number
   failed: number
   at: number
-  /** It fails, and is called by nobody who has another model until then. 0: it does not. */
+  /** Until when the failing model is skipped if there is another model; 0 when it does not fail. */
   restsUntil: number
-  /** Until then one call, the first after the rest, tries whether the model answers again. */
+  /** Until when the first call after the rest is tested, to see whether the model answers again. */
   trialUntil: number
 }
 
@@ -43,7 +43,7 @@ const addOutcomes = (before: Outcomes, next: Outcomes): Outcomes => [
 
 const rowOf = (before: number, [answered, , inRow]: Outcomes): number => (answered > 0 ? inRow : before + inRow)
 
-/** The health behind these calls. `redis-rooms.ts` does the same in Lua, and so with `stateOf` and `beginTrial`. */
+/** The health after these calls. `redis-rooms.ts` has the same functions in Lua, as well as `stateOf` and `beginTrial`. */
 export function withOutcomes(health: Health, outcomes: Outcomes, now: number): Health {
   const [answered, failed, inRow] = outcomes
   if (answered + failed === 0) return health
@@ -83,7 +83,7 @@ export class KnownHealth implements ModelHealth {
     return this.#health
   }
 
-  /** Processes should tell each other soon: of failures, and whether it answers again. */
+  /** Whether there is news that other processes should get soon: failures, or that the model answers again. */
   get hasNews(): boolean {
     return this.#hasNews || this.#health.restsUntil > 0
   }
@@ -109,7 +109,7 @@ export class KnownHealth implements ModelHealth {
     this.#health = withOutcomes(this.#health, outcomes, now)
   }
 
-  /** What is sent to the other processes now. */
+  /** Takes the outcomes that were not sent to other processes yet. */
   takeUntold(): Outcomes {
     const told = this.#untold
     this.#untold = NO_OUTCOMES
@@ -117,7 +117,7 @@ export class KnownHealth implements ModelHealth {
     return told
   }
 
-  /** What all processes know together, `at` of this process's clock. */
+  /** Sets the health that all processes share, at time `now` of this process's clock. */
   learn(health: Health, now: number): void {
     this.#health = withOutcomes(health, this.#untold, now)
   }

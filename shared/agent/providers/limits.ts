@@ -2,12 +2,12 @@ import type { ByteLimits } from './stream-meter.ts'
 
 export type ModelLimits = ByteLimits & {
   connectMs: number
-  /** From the call to the first byte of the response's body. */
+  /** The time from the call to the first byte of the response's body. */
   firstByteMs: number
-  /** Between two chunks. Counts only while a read is pending, so that a slow reader is not taken for a silent provider. */
+  /** The time between two chunks. It runs only while a read is pending, so that a slow reader does not look like a silent provider. */
   idleMs: number
   turnMs: number
-  /** From the model's finish reason to the end of the response: token counts may follow. Comments do not prolong it. */
+  /** The time from the model's finish reason to the end of the response, in which token counts may follow. Comments do not prolong it. */
   finishMs: number
 }
 

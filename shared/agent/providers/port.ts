@@ -5,7 +5,7 @@ import type { TenantId } from '../../kernel/tenant.ts'
 import type { ModelPrice } from '../../platform/config/json-values.ts'
 import type { ToldLimits } from './told-limits.ts'
 
-/** Data that a provider attached to a block and requires back unchanged, such as the signature of its thinking, by namespace. */
+/** Data that a provider has attached to a block and requires back unchanged, such as the signature of its thinking; by namespace. */
 export type ProviderMeta = Record<string, JsonObject>
 
 export type AssistantBlock =
@@ -20,21 +20,24 @@ export type ToolResultBlock = {
   isError: boolean
   /** `output` names each of them. */
   attachments?: readonly Attachment[]
-  /** The files that the call has delivered. No provider reads them: `output` names each. */
+  /** The files that the call has delivered. Providers do not get them: `output` names each. */
   artifacts?: readonly Artifact[]
 }
 
 /**
- * The place of a message in its session. `seq` rises through the history; `runId` is `null` for a message that no run has added. `at` is an
+ * The place of a message in its session. `seq` rises through the history; `runId` is `null` for a message that was not added by a run. `at` is an
  * ISO 8601 timestamp. `parent` is the id of the message before, and `null` where a branch begins.
  */
 export type MessageStamp = { seq: number; runId: string | null; at: string; id: string; parent: string | null }
 
-/** One entry of a conversation's history. The messages of sessions have a stamp, and `client`, the id that a client has given it. No provider reads either. */
+/**
+ * One entry of a conversation's history. Messages of sessions have a stamp and `client`, the id that a client has given
+ * the message. Providers get neither.
+ */
 export type Message = {
   stamp?: MessageStamp
   client?: string
-} /** `files` are what the history keeps of attached files; a provider gets `attachments` in their place. */ & (
+} /** The history keeps attached files as `files`; a provider gets `attachments` instead. */ & (
   | { role: 'user'; text: string; files?: readonly AttachedFile[]; attachments?: readonly Attachment[] }
   | { role: 'assistant'; blocks: AssistantBlock[] }
   | { role: 'tool'; results: ToolResultBlock[] }
@@ -49,26 +52,29 @@ export type ModelRequest = {
   messages: readonly Message[]
   tools: readonly ToolDefinition[]
   stopSequences: readonly string[]
-  /** The answer's text is to be JSON of this schema, by the provider's own feature for it. */
+  /** The answer's text must be JSON that fits this schema, by the provider's own feature for that. */
   output?: StructuredOutput | undefined
   choices?: ModelChoices | undefined
-  /** Left out: nobody waits for the answer at once, and no customer is known. */
+  /** Left out: the call has normal priority and no customer. */
   caller?: Caller | undefined
-  /** Called with the limits of the account that the headers of an answer name. */
+  /** Called with the account's limits from the headers of an answer. */
   onTold?: ((told: ToldLimits) => void) | undefined
-  /** Called when the call has had its turn and its request is sent. Providers whose calls have no turns never call it. */
+  /** Called when the call has waited for its turn and its request is sent. Providers without a queue never call it. */
   onSent?: (() => void) | undefined
-  /** Another model takes over: the call waits no longer than this for its turn. */
+  /** Set when another model can take over: the call waits no longer than this for its turn. */
   maxWaitMs?: number | undefined
-  /** A call of a cheaper tier had no answer: this one goes in the normal tier. */
+  /** The same call had no answer in a cheaper tier, so this one uses the normal tier. */
   isUrgent?: boolean | undefined
 }
 
-/** In the order in which calls have their turns at a provider (D52). */
+/** In the order in which calls get their turns at a provider (D52). */
 export const PRIORITIES = ['interactive', 'normal', 'batch'] as const
 export type Priority = (typeof PRIORITIES)[number]
 
-/** For whom a model is called; `normal` unless it says. With a deadline, in milliseconds since 1970, its calls wait for their turns until then (D54.7). */
+/**
+ * The caller of a model; its priority is `normal` by default. With a deadline, in milliseconds since 1970, its calls
+ * wait for their turns until then (D54.7).
+ */
 export type Caller = {
   priority?: Priority | undefined
   customer?: string | undefined
@@ -76,7 +82,10 @@ export type Caller = {
   unhurried?: Unhurried | undefined
 }
 
-/** A run whose calls may wait for a vendor's batches (D58.6): until `untilMs` they are sent there, and from `liveMs` on none waits. `asked`: its calls that have. */
+/**
+ * A run whose calls may wait for a vendor's batches (D58.6): until `untilMs` they are sent there, and from `liveMs` on
+ * none waits. `asked`: its calls that have already waited.
+ */
 export type Unhurried = {
   tenant: TenantId
   runId: string
@@ -86,7 +95,10 @@ export type Unhurried = {
   asked: Set<string>
 }
 
-/** What one run has chosen for its model calls (D42). What a model does not take is left out. `toolChoice` names a tool, or requires any or none. */
+/**
+ * The options of one run for its model calls (D42). An option that a model does not accept is left out. `toolChoice`
+ * names a tool, requires any, or forbids all.
+ */
 export type ModelChoices = {
   temperature?: number | undefined
   effort?: 'low' | 'medium' | 'high' | undefined
@@ -97,17 +109,17 @@ export type ModelChoices = {
 /** `name` consists of letters, digits, `_` and `-`. */
 export type StructuredOutput = { name: string; schema: JsonObject }
 
-/** Token counts of one turn. `input` is the whole input, the cached parts included. */
+/** Token counts of one turn. `input` is the whole input, including the cached parts. */
 export type Usage = {
   input: number
   cacheRead: number
   cacheWrite: number
   output: number
-  /** What it costs, as a part of the price. */
+  /** The part of the normal price that the turn costs. */
   priceFactor?: number
 }
 
-/** What a provider has counted of a turn. A count that it has left out is missing. */
+/** The counts that a provider has reported for a turn; a missing one was not reported. */
 export type CountedUsage = Partial<Pick<Usage, 'input' | 'output' | 'priceFactor'>> &
   Pick<Usage, 'cacheRead' | 'cacheWrite'>
 
@@ -131,19 +143,19 @@ export type Failure = {
   message: string
   /** A short label for warnings: `http_503`, `connection_reset`, `no_answer`, … */
   reason: string
-  /** The same request may be sent again (D5.5). */
+  /** Whether the same request may be sent again (D5.5). */
   isRetryable: boolean
-  /** The fallback may be called. True for retryable failures, and for accounts out of credit (402). */
+  /** Whether the fallback may be called. True for retryable failures, and for accounts out of credit (402). */
   isFailover: boolean
   retryAfterMs?: number
-  /** The context window, which a `context_too_long` may name. */
+  /** The context window, which a `context_too_long` failure may name. */
   windowTokens?: number
-  /** The limits of the account that a refusal for the rate of requests names. */
+  /** The account's limits in a response that refuses the rate of requests. */
   told?: ToldLimits
 }
 
 /**
- * One part of a model's answer. A block of text or thinking is its deltas, then its end. The last part is always `finish` or
+ * One part of a model's answer. A block of text or thinking consists of its deltas and its end. The last part is always `finish` or
  * `failure`. The iteration throws only for a bug.
  */
 export type ModelPart =
@@ -153,7 +165,7 @@ export type ModelPart =
   | { type: 'thinking_end'; meta?: ProviderMeta }
   /** `input` is the JSON text as the model wrote it; it may be malformed. */
   | { type: 'tool_call'; id: string; toolName: string; input: string; meta?: ProviderMeta }
-  /** `usage` is missing when the provider has counted nothing. */
+  /** `usage` is missing when the provider has reported no counts. */
   | {
       type: 'finish'
       reason: 'end_turn' | 'stop_sequence' | 'tool_use' | 'max_tokens'
@@ -165,31 +177,34 @@ export type ModelPart =
 export interface ModelProvider {
   /** The configured type (`openai`, `anthropic`, …). It selects the price and appears in warnings. */
   readonly type: string
-  /** Name of the tenant's instance; `undefined`: it is the server's own. */
+  /** Name of the tenant's instance; `undefined` for the server's own provider. */
   readonly instance?: string | undefined
-  /** What may be sent to each model of the instance, as its tenant has configured. */
+  /** The limits of each model of the instance, configured by its tenant. */
   readonly caps?: InstanceLimits | undefined
-  /** The configured context window in tokens; `undefined`: the catalogue's counts. */
+  /** The configured context window in tokens; `undefined`: the catalogue's window is used. */
   readonly contextWindow?: number | undefined
-  /** At most this many tokens come back of a call; `undefined`: the model's own limit counts. */
+  /** The most tokens of an answer; `undefined`: the model's own limit applies. */
   readonly maxOutputTokens?: number | undefined
   /** Configured prices by model, which replace every other. */
   readonly prices?: ReadonlyMap<string, ModelPrice> | undefined
-  /** Asks the server for a model's window in tokens; missing where servers do not tell. Never rejects. */
+  /** Asks the server for a model's window in tokens; missing for servers that do not report it. Never rejects. */
   askWindow?(model: string, signal: AbortSignal): Promise<number | undefined>
-  /** Asks the server what a model can do, in its words such as `tools` and `vision`; missing where servers do not tell. Never rejects. */
+  /**
+   * Asks the server what a model can do, in its own terms, such as `tools` and `vision`; missing for servers that do
+   * not report it. Never rejects.
+   */
   askCapabilities?(model: string, signal: AbortSignal): Promise<readonly string[] | undefined>
-  /** Whether the model takes tools, as far as is known: one that has refused them gets none. Missing: it does. */
+  /** Whether the model accepts tools: `false` once it has refused them. Missing: it does. */
   takesTools?(model: string): boolean
-  /** Whether the model takes files of this type in a message, as far as is known. Missing: it does. */
+  /** Whether the model accepts files of this type in a message: `false` once it has refused them. Missing: it does. */
   takesFile?(model: string, mediaType: string): boolean
-  /** Whether its next call has its answer already, so that nobody is called. Missing: it has not. */
+  /** Whether the next call already has its answer, so that no request is sent. Missing: it has not. */
   isAnswered?(): boolean
-  /** What all processes know of a model of the instance. Missing: each process knows what its own calls tell. */
+  /** The state of a model of the instance that all processes share. Missing: each process knows only the results of its own calls. */
   stateOf?: ((model: string) => ModelState | undefined) | undefined
   /**
-   * Has the call of a run without haste answered by a batch of the vendor, and returns the provider to stream it from, after a warning where it waits; `undefined`: it is called as always.
-   * Missing: its vendor has no batches.
+   * Lets a batch of the vendor answer the call of a run with a deadline. Yields a warning if the call waits, and returns the provider that streams
+   * the answer; `undefined`: the call is sent live. Missing: the vendor has no batches.
    */
   pooled?(
     request: ModelRequest,
@@ -206,9 +221,9 @@ export interface ModelState {
 
 /** Whether a model answers. `now` is in milliseconds of `performance.now()`. */
 export interface ModelHealth {
-  /** It has failed of late: calls that have another model pass it over. */
+  /** Whether it has failed recently: calls that have another model skip it. */
   rests(now: number): boolean
-  /** As `rests`. After a rest it returns `false` to one call, which finds out whether the model answers again. */
+  /** Like `rests`, but after a rest it returns `false` once: that call tests whether the model answers again. */
   isPassedOver(now: number): boolean | Promise<boolean>
   note(outcome: CallOutcome, now: number): void
 }
@@ -236,14 +251,14 @@ export type SendRequest = {
 export type SendResponse = {
   status: number
   headers: Readonly<Record<string, string | string[] | undefined>>
-  /** Reads from the connection only when a chunk is requested, so that a slow reader slows the sender down. */
+  /** Reads from the connection only when a chunk is requested, so that a slow reader slows down the sender. */
   body: AsyncIterable<Uint8Array>
 }
 
-/** What a call may need of a model (D56). */
+/** The abilities that a call may need from a model (D56). */
 export type Ability = 'tools' | 'images' | 'schema'
 
-/** A model, the provider that serves it, and for whom it is called. `lacks`: what a probe has found that it cannot do. */
+/** A model, the provider that serves it, and the caller. `lacks`: the abilities that it lacks, as a probe has found. */
 export type ModelRoute = {
   provider: ModelProvider
   model: string

@@ -21,13 +21,13 @@ export function createWindows(): WindowOf {
   return (type, model) => (isLocal(type) ? undefined : find(type, model))
 }
 
-/** The models that were asked for and are remembered, the unknown ones too. Clients may name any model. */
+/** How many looked-up models are remembered, including unknown ones. Limited, because clients may name any model. */
 const MAX_MODELS = 1_000
 
-/** Reads what the catalogue says of a name; `undefined`: another name of the model may tell. */
+/** Reads the catalogue's entry for a name; `undefined`: another name of the model is tried. */
 type Read<T> = (name: string, at: { providerId?: string }) => T | undefined
 
-/** Looks models up in the catalogue, which compares a name with every pattern that it has: once per model. */
+/** Looks models up in the catalogue, once per model, because the catalogue compares a name with all of its patterns. */
 function createFinder<T>(read: Read<T>): (type: string, model: string) => T | undefined {
   const known = new LRUCache<string, { found: T | undefined }>({ max: MAX_MODELS })
   return (type, model) => {
@@ -48,7 +48,7 @@ const priceIn: Read<(usage: Usage) => number | undefined> = (name, at) => {
 
 const windowIn: Read<number> = (name, at) => loadCatalogue().calcPrice({}, name, at)?.model.context_window
 
-/** A model as the catalogue knows it; the window in tokens, prices in US dollars per million tokens. */
+/** A model in the catalogue: the window is in tokens, prices are in US dollars per million tokens. */
 export type CatalogueModel = {
   id: string
   context_window: number | null
@@ -56,7 +56,7 @@ export type CatalogueModel = {
   output_price: number | null
 }
 
-/** The models of a provider type that the catalogue prices; none for a type behind which any provider may stand. */
+/** The models of a provider type with prices in the catalogue; none for a type that any provider may have. */
 export function catalogueModels(type: string): CatalogueModel[] {
   const { providerId } = catalogueProvider(type)
   if (providerId === undefined) return []
@@ -64,7 +64,7 @@ export function catalogueModels(type: string): CatalogueModel[] {
   return models
     .filter(({ id }) => /[A-Za-z0-9]$/.test(id))
     .map((model) => ({
-      // Ids that end otherwise stand for all names that begin with them.
+      // Only full ids: other entries match all names with the same beginning.
       id: model.id,
       context_window: model.context_window ?? null,
       ...pricesOf(model.prices),
@@ -81,14 +81,14 @@ function pricesOf(prices: unknown): Pick<CatalogueModel, 'input_price' | 'output
 
 type Catalogue = typeof import('@pydantic/genai-prices')
 
-/** Takes some 20 MiB and 40 ms, so it is loaded at first use; synchronously, because prices are read synchronously. */
+/** Loading takes some 20 MiB and 40 ms, so it happens at first use; synchronously, because prices are read synchronously. */
 const loadCatalogue = (): Catalogue => createRequire(import.meta.url)('@pydantic/genai-prices') as Catalogue
 
 const isLocal = (type: string): boolean => findProviderType(type)?.isLocal === true
 
 const MILLION = 1_000_000
 
-/** `input` includes the cached tokens. Those without a price of their own cost as much as other input. */
+/** `input` includes the cached tokens. Cached tokens without a separate price cost as much as other input. */
 function costOf(price: ModelPrice, { input, cacheRead, cacheWrite, output }: Usage): number {
   const uncached = Math.max(0, input - cacheRead - cacheWrite)
   const read = cacheRead * (price.cache_read ?? price.input)

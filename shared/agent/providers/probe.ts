@@ -12,8 +12,8 @@ export type ProbeResult = { capabilities: ProbedCapabilities; latencyMs: number 
 export type ProbedProviders = { plain: ModelProvider; reasoning: ModelProvider }
 
 /**
- * Finds out by small requests what a model can do, except for what its server tells by itself. A request that the provider rejects means that the model cannot; any other failure
- * says nothing about the model, and is thrown as `upstream`. Aborting `signal` ends it.
+ * Finds out with small requests what a model can do, unless its server reports it. If the provider rejects a request the model lacks that ability;
+ * any other failure is inconclusive, and thrown as `upstream`. Aborting `signal` ends it.
  */
 export async function probeModel(
   { plain, reasoning }: ProbedProviders,

@@ -10,7 +10,7 @@ export type ReadFile = (file: AttachedFile) => Promise<Buffer | undefined>
 type UserMessage = Extract<Message, { role: 'user' }>
 type Shown = { messages: readonly Message[] } | { failure: Failure }
 
-/** The bytes of files that one request has at most: with base64 they stay below the 32 MB that providers take. */
+/** The most bytes of files in one request: with base64 they stay below the 32 MB that providers accept. */
 export const MAX_SHOWN_BYTES = 20 * 1024 * 1024
 /** The model sees the beginning of a longer text, and reads the rest with tools. */
 const MAX_TEXT_BYTES = 256 * 1024
@@ -19,8 +19,8 @@ export const hasFiles = (messages: readonly Message[]): boolean =>
   messages.some((message) => message.role === 'user' && message.files !== undefined)
 
 /**
- * The messages with the bytes of their files, which the history does not keep (D47). Each file is named in the text, too. The files of older
- * messages are only named where the model does not take them, or where newer ones leave no room; for one of the last message that is a failure.
+ * The messages with the bytes of their files, which the history does not keep (D47). Each file is named in the text, too. Files of older
+ * messages are only named if the model does not accept them, or newer ones leave no room; a file of the last message then is a failure.
  */
 export async function showFiles(messages: readonly Message[], route: ModelRoute, read: ReadFile): Promise<Shown> {
   const last = messages.findLast(({ role }) => role === 'user') as UserMessage | undefined
@@ -74,15 +74,15 @@ function attachmentOf({ name, media_type: mediaType }: AttachedFile, bytes: Buff
   if (fileKindOf(mediaType) !== 'text' || bytes.length <= MAX_TEXT_BYTES)
     return { name, mediaType, base64: bytes.toString('base64') }
   const note = `\n[cut: these are the first ${MAX_TEXT_BYTES / 1024} KiB of the file; tools can read all of it]`
-  const text = new TextDecoder().decode(bytes.subarray(0, MAX_TEXT_BYTES), { stream: true }) // Drops a character that is cut.
+  const text = new TextDecoder().decode(bytes.subarray(0, MAX_TEXT_BYTES), { stream: true }) // Drops a character that was cut.
   return { name, mediaType, base64: Buffer.from(text + note).toString('base64') }
 }
 
-/** Kinds of files that models have refused, as far as this process has seen. */
+/** The kinds of files that models have refused in this process. */
 const refusals = new WeakMap<ModelProvider, Map<string, Set<FileKind>>>()
 const MAX_MODELS = 64
 
-/** Whether the model takes the file: by the form of its requests, and by what it has refused before. */
+/** Whether the model accepts the file: its request format has a place for it, and the model has not refused this kind before. */
 export function takesFile({ provider, model }: ModelRoute, { media_type }: Pick<AttachedFile, 'media_type'>): boolean {
   const kind = fileKindOf(media_type)
   if (kind === undefined || refusals.get(provider)?.get(model)?.has(kind)) return false
@@ -98,7 +98,10 @@ const WORDS: Record<FileKind, RegExp> = {
 const REFUSAL =
   /(?:support|accept|capab|allow|modal|invalid|unknown).*(?:image|vision|file|media|pdf|document|audio)|(?:image|vision|file|media|pdf|document|audio).*(?:support|accept|capab|allow|invalid)/is
 
-/** The failure of a call whose files the provider has refused, which is remembered of the model. Every other failure is returned as it is. */
+/**
+ * Returns the failure of a call whose files the provider has refused, and remembers that for the model. Every other
+ * failure is returned unchanged.
+ */
 export function fileRefusal(found: Failure, messages: readonly Message[], { provider, model }: ModelRoute): Failure {
   if (found.code !== 'provider_rejected' || !REFUSAL.test(found.message)) return found
   const kinds = new Set(
@@ -116,7 +119,7 @@ export function fileRefusal(found: Failure, messages: readonly Message[], { prov
   return { ...found, code: 'unsupported_attachment', isFailover: true }
 }
 
-/** Why a model cannot be given a file. */
+/** The message for a file that a model cannot get. */
 export const refusalOf = ({ name, media_type }: AttachedFile, model: string): string =>
   fileKindOf(media_type) === undefined
     ? `${quoted(name)} is ${media_type} by its content, which no model takes: images (PNG, JPEG, GIF, WebP), PDF, audio and text can be attached`

@@ -2,18 +2,18 @@ import { type AttachedFile, fileKindOf } from '../../kernel/attachment.ts'
 import type { Ability, ModelRoute, PriceOf, Usage } from './port.ts'
 import { takesFile } from './shown-files.ts'
 
-/** Which of a role's two models a run calls first (D56). `order`: the one that is named first. */
+/** Which of a role's two models a run calls first (D56). `order`: the first one in the configuration. */
 export type Strategy = 'order' | 'cheapest' | 'least_waiting'
 
-/** What the calls of a run need of their model. */
+/** The abilities that the calls of a run need from their model. */
 export type Needs = { tools: boolean; schema: boolean; files: readonly AttachedFile[] }
 
-/** One of the models. `costUsd`: of a usual call; `undefined` when its price is unknown. */
+/** One of the models. `costUsd` is the price of a typical call; `undefined` when it is unknown. */
 export type Candidate = { costUsd: number | undefined; waiting: number; lacks: boolean; rests: boolean }
 
 /**
- * The candidates in the order in which they are tried: at last those that cannot do the call, and before them those that rest. Of equal ones the
- * first stays the first.
+ * The candidates in the order in which they are tried: models that rest come after the others, and models that lack an ability come last. Equal
+ * ones keep their order.
  */
 export function inOrder<T extends Candidate>(strategy: Exclude<Strategy, 'order'>, candidates: readonly T[]): T[] {
   const valueOf = ({ costUsd = Number.MAX_VALUE, waiting }: T) => (strategy === 'cheapest' ? costUsd : waiting)
@@ -24,7 +24,7 @@ export function inOrder<T extends Candidate>(strategy: Exclude<Strategy, 'order'
   })
 }
 
-/** A model reads about four tokens for each that it writes. */
+/** A typical call: a model reads about four tokens for each one that it writes. */
 const USUAL: Usage = { input: 4_000, cacheRead: 0, cacheWrite: 0, output: 1_000 }
 
 type Facts = { needs: Needs; priceOf: PriceOf; now: number }
@@ -41,7 +41,7 @@ export function candidateOf(route: ModelRoute, { needs, priceOf, now }: Facts): 
   }
 }
 
-/** Whether the model can do such calls, as far as is known. */
+/** Whether the model can make such calls, as far as is known. */
 function isAble(route: ModelRoute, { tools, schema, files }: Needs): boolean {
   if (tools && (lacks(route, 'tools') || route.provider.takesTools?.(route.model) === false)) return false
   return !(schema && lacks(route, 'schema')) && files.every((file) => canShow(route, file))
@@ -49,6 +49,6 @@ function isAble(route: ModelRoute, { tools, schema, files }: Needs): boolean {
 
 const lacks = (route: ModelRoute, ability: Ability): boolean => route.lacks?.includes(ability) === true
 
-/** Whether the model takes the file, as far as is known. */
+/** Whether the model accepts the file, as far as is known. */
 export const canShow = (route: ModelRoute, file: Pick<AttachedFile, 'media_type'>): boolean =>
   takesFile(route, file) && !(fileKindOf(file.media_type) === 'image' && lacks(route, 'images'))

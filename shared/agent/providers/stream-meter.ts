@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer'
 export type ByteLimits = {
   maxTurnBytes: number
   maxEventBytes: number
-  /** Each line is an event of its own. Default: an event ends at an empty line. */
+  /** With `line` each line is an event. Default: an event ends at an empty line. */
   eventEnd?: 'line'
 }
 
@@ -14,10 +14,10 @@ const CR = 13
 export class StreamMeter {
   readonly #limits: ByteLimits
   #turnBytes = 0
-  /** Bytes of the current event, its unfinished last text line excluded. */
+  /** Bytes of the current event, without its unfinished last line. */
   #eventBytes = 0
   #textLineBytes = 0
-  /** The last chunk ends with CR: an LF that follows belongs to it. */
+  /** Whether the last chunk ended with CR: a following LF belongs to it. */
   #endsInCr = false
   /** The beginning of a character whose other bytes are in the next chunk. */
   #partialCharacter: Uint8Array = Buffer.alloc(0)
@@ -34,7 +34,7 @@ export class StreamMeter {
     return this.#isText(chunk) ? undefined : 'not_utf8'
   }
 
-  /** Adds a chunk of a body that is no event stream, such as an error body: the whole body counts as one event. */
+  /** Adds a chunk of a body that is not an event stream, such as an error body: the whole body counts as one event. */
   addErrorBody(chunk: Uint8Array): 'event_bytes' | undefined {
     this.#eventBytes += chunk.length
     return this.#eventBytes > this.#limits.maxEventBytes ? 'event_bytes' : undefined

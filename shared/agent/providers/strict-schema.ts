@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../kernel/events.ts'
 import { isJsonObject } from '../../kernel/json.ts'
 
-/** The keywords that OpenAI accepts in strict schemas without a condition, and those that are checked below. */
+/** The keywords that OpenAI always accepts in strict schemas, and those that are checked below. */
 const KEYWORDS: ReadonlySet<string> = new Set(
   (
     '$schema $defs definitions $ref title description type properties required additionalProperties items minItems ' +
@@ -15,8 +15,8 @@ const FORMATS: ReadonlySet<unknown> = new Set('date-time time date duration emai
 const MAX_DEPTH = 10
 
 /**
- * Whether OpenAI accepts the schema with `strict: true`: an object at the top, in which every object closes itself with
- * `additionalProperties: false` and requires all its properties, made of the keywords that strict schemas may have.
+ * Whether OpenAI accepts the schema with `strict: true`: an object at the top; every object has `additionalProperties:
+ * false` and requires all its properties; only keywords of strict schemas.
  */
 export const isStrictSchema = (schema: JsonObject): boolean =>
   schema['type'] === 'object' && isStrict(schema, MAX_DEPTH)

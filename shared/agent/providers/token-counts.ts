@@ -1,6 +1,6 @@
 import type { CountedUsage, Usage } from './port.ts'
 
-/** More tokens than any call has. Sums of such counts stay exact. */
+/** More tokens than any call has; sums of smaller counts stay exact. */
 const MAX_TOKENS = 10_000_000_000
 
 const isCount = (tokens: number): boolean => Number.isInteger(tokens) && tokens >= 0 && tokens <= MAX_TOKENS
@@ -10,8 +10,8 @@ const countOrZero = (tokens: number): number => (isCount(tokens) ? tokens : 0)
 type Counts = Omit<Usage, 'input' | 'output'> & Record<'input' | 'output', number | undefined>
 
 /**
- * Returns the provider's own counts, if they can be right: whole numbers from 0. `undefined` when it has counted nothing, or input or output are
- * no counts: the usage is then estimated, so that no server can lower its tenant's spending. Cached tokens that are no counts are 0.
+ * Returns the provider's own counts if they are plausible: whole numbers from 0. `undefined` without counts, or with an invalid input or output:
+ * the usage is then estimated, so that no server can lower its tenant's spending. Invalid counts of cached tokens become 0.
  */
 export function checkedUsage({ input, output, cacheRead, cacheWrite }: Counts): CountedUsage | undefined {
   const [total = 0, written = 0] = [input, output]

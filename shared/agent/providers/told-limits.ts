@@ -1,12 +1,12 @@
-/** One limit of an account as its provider tells it: what a minute allows, what is left now, and when it will be whole again. */
+/** One limit of an account as its provider reports it: the limit of a minute, what is left of it, and when it is full again. */
 export type ToldLimit = { limit: number; left: number; resetMs: number | undefined }
 
-/** The limits of its account that a response names; those that it does not name are missing. */
+/** The account's limits in a response; a limit that is not reported is missing. */
 export type ToldLimits = { tokens?: ToldLimit | undefined; requests?: ToldLimit | undefined }
 
 type HeaderOf = (name: string) => unknown
 
-/** The headers of OpenAI, and of those that copy them, and of Anthropic, whose `tokens` are those of its narrowest limit. */
+/** The headers of OpenAI and its copies, and those of Anthropic, whose `tokens` belong to its tightest limit. */
 const FAMILIES = [
   {
     nameOf: (part: string, kind: string) => `x-ratelimit-${part}-${kind}`,
@@ -18,7 +18,7 @@ const FAMILIES = [
   },
 ]
 
-/** Reads the limits that the headers of a response tell. Headers that are no numbers tell nothing. */
+/** Reads the limits in the headers of a response. Headers without a number are ignored. */
 export function toldLimits(headerOf: HeaderOf, now = Date.now()): ToldLimits {
   for (const { nameOf, tokens: names } of FAMILIES) {
     const limitOf = (kind: string) => readLimit((part) => headerOf(nameOf(part, kind)), now)
@@ -54,7 +54,7 @@ function resetIn(text: unknown, now: number): number | undefined {
   return Number.isNaN(at) ? undefined : Math.max(0, at - now)
 }
 
-/** Google's form, in the body of a 429: `{"quotaId": "…TokensPerMinute…", "quotaValue": "250000"}`. Limits of a day tell nothing of a minute. */
+/** Google's form, in the body of a 429: `{"quotaId": "…TokensPerMinute…", "quotaValue": "250000"}`. Limits of a day are ignored. */
 export function quotaLimits(violations: readonly unknown[]): ToldLimits {
   const told: ToldLimits = {}
   for (const violation of violations) {

@@ -10,15 +10,15 @@ const digest = (text: string) =>
     .digest('base64')
     .replace(/[^A-Za-z0-9]/g, '')
 
-/** OpenAI takes 40 characters in its chat format and 64 in its responses; Anthropic takes these characters only. */
+/** OpenAI accepts 40 characters in its chat format and 64 in its Responses API; Anthropic accepts only these characters. */
 export const COMMON_IDS: IdForm = { pattern: /^.{1,40}$/, make: (id) => `call_${digest(id).slice(0, 24)}` }
 export const ANTHROPIC_IDS: IdForm = { pattern: /^[A-Za-z0-9_-]{1,64}$/, make: COMMON_IDS.make }
 export const MISTRAL_IDS: IdForm = { pattern: /^[A-Za-z0-9]{9}$/, make: (id) => digest(id).slice(0, 9) }
 
 /**
- * Gives the tool calls of a history ids that its server accepts and that are used only once, and their results the same ids. Other
- * providers may have made the ids, and some number the calls of each answer from 0. Equal histories get equal ids, so that the
- * provider's cache finds their beginning. Returns messages without such ids as they are.
+ * Gives the tool calls of a history, and their results, unique ids that the server accepts. Other providers may have made the ids,
+ * and some number the calls of each answer from 0. Equal histories get equal ids, so that the provider's cache finds their prefix.
+ * Messages whose ids are fine are returned unchanged.
  */
 export function withToolIds(messages: readonly Message[], form: IdForm): readonly Message[] {
   const used = new Set<string>()
@@ -45,7 +45,7 @@ function toBlock(block: AssistantBlock, { form, used, renamed }: Naming): Assist
   return id === block.id ? block : { ...block, id }
 }
 
-/** Results stand in the order of their calls. */
+/** Results are in the order of their calls. */
 function toResult(result: ToolResultBlock, renamed: Map<string, string[]>): ToolResultBlock {
   const id = renamed.get(result.id)?.shift() ?? result.id
   return id === result.id ? result : { ...result, id }

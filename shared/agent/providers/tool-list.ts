@@ -2,7 +2,7 @@ import type { ToolDefinition } from './port.ts'
 
 type Known<T> = { count: number; result: T }
 
-/** Remembers what `make` returns for a list of tools, until the list grows: a server of tools may come late. */
+/** Remembers what `make` returns for a list of tools, until the list grows: an MCP server may become ready later. */
 export function perToolList<T>(make: (tools: readonly ToolDefinition[]) => T): (tools: readonly ToolDefinition[]) => T {
   const known = new WeakMap<readonly ToolDefinition[], Known<T>>()
   return (tools) => {

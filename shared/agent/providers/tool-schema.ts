@@ -6,7 +6,7 @@ const COMBINERS = ['allOf', 'anyOf', 'oneOf', 'not', 'enum', 'const', 'if', 'the
 const known = new WeakMap<JsonObject, JsonObject>()
 
 /**
- * The schema of a tool's input in the form that every provider takes: an object at the top, with all properties of the alternatives
+ * The schema of a tool's input in a form that every provider accepts: an object at the top, with all properties of the alternatives
  * of `allOf`, `anyOf`, `oneOf` and `$ref`. It may accept more than the tool's own schema, which the engine checks.
  */
 export function toolParameters(schema: JsonObject): JsonObject {
@@ -42,14 +42,14 @@ function shapeOf(schema: unknown, { root, depth }: Place): Shape {
   return bothOf([{ properties: propertiesOf(schema), required: textsOf(schema['required']) }, ...parts])
 }
 
-/** Requires what any of the parts requires. */
+/** Combines schemas that all apply: requires each property that any of them requires. */
 function bothOf(parts: readonly Shape[]): Shape {
   const properties = mergeProperties(parts)
   const required = new Set(parts.flatMap((part) => part.required))
   return { properties, required: [...required].filter((name) => name in properties) }
 }
 
-/** Requires what all alternatives require. */
+/** Combines alternatives: requires only the properties that all of them require. */
 function eitherOf(parts: readonly Shape[]): Shape {
   const [first, ...others] = parts
   const required = first?.required.filter((name) => others.every((part) => part.required.includes(name))) ?? []

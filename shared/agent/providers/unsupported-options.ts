@@ -24,10 +24,10 @@ export type OptionalPart = keyof typeof NAMES
 
 const NO_TOOLS: ModelRequest['tools'] = []
 
-/** Models whose refusals are remembered. */
+/** For how many models refusals are remembered. */
 const MAX_MODELS = 64
 
-/** The parts of requests that a server's models do not take, as its refusals have shown. Each is logged once. */
+/** The parts of requests that a server's models have refused. Each is logged once. */
 export class LeftOut {
   readonly #type: string
   readonly #onLeftOut: (message: string) => void

@@ -4,9 +4,9 @@ import { ONE_SHOT_LOG } from './log-documents.ts'
 import { oneShotSessionOf, runOfOneShot } from './one-shot.ts'
 
 /**
- * The sessions that have runs, by the process that has them, so that the runs of one that died are found (D32.8). They belong to no tenant: one
- * query finds those of all. A mark that is left over does no harm. A one-shot run has such a mark only once another process goes on with it: before, the
- * first entry of its log is the mark.
+ * The sessions that have runs, by process, so that the runs of a dead process are found (D32.8). They are stored under no tenant, so that one query
+ * finds those of all. A leftover mark does no harm. A one-shot run has such a mark only once another process continues it: before that, the first
+ * entry of its log is the mark.
  */
 export const BUSY_SESSIONS: CollectionSpec = {
   name: 'busy_sessions',
@@ -22,7 +22,7 @@ export type BusySession = { id: string; owner: string; tenant: TenantId; session
 export interface BusySessions {
   add(session: BusySession): Promise<void>
   delete(ids: readonly string[]): Promise<void>
-  /** The next process, in the order of their names, that has left some. */
+  /** The next process, in the order of names, that has left marks. */
   nextOwner(after: string | undefined): Promise<string | undefined>
   of(owner: string, limit: number): Promise<BusySession[]>
 }
@@ -57,7 +57,7 @@ export function createBusySessions(store: Store): BusySessions {
   }
 }
 
-/** The runs whose first entry names the process. */
+/** The one-shot runs whose first log entry names the process. */
 async function oneShotsOf(oneShots: Collection, owner: string, limit: number): Promise<BusySession[]> {
   const found = await oneShots.page(SYSTEM_TENANT, { where: { busy_at: owner }, limit })
   return found.map(({ doc }) => {

@@ -5,13 +5,13 @@ import type { SessionLogs } from './log.ts'
 import { NO_FACTS, type PlacedEntry, type SessionFacts } from './log-documents.ts'
 import { type StoredRuns, storedRuns } from './open-runs.ts'
 
-/** A session that is stored. `workspace` names it, and the folder of its tools: no other creation of the id has the same. */
+/** A stored session. `workspace` identifies it, and names the folder of its tools: another session with the same id has another one. */
 export type SessionHead = { session_id: string; workspace: string; created_at: string }
 
 /** `renewed_ms`: when it was written last, in milliseconds since 1970. */
 export type RenewedHead = SessionHead & { renewed_ms: number }
 
-/** A session as its log tells it. */
+/** A session as its log describes it. */
 export type LoadedSession = {
   head: SessionHead
   messages: readonly Message[]
@@ -19,11 +19,11 @@ export type LoadedSession = {
   clientTools: readonly ClientTool[]
   facts: SessionFacts
   runs: StoredRuns
-  /** The first place that is free. */
+  /** The first free place of the log. */
   nextSeq: number
-  /** The place of the oldest entry that counts. */
+  /** The place of the oldest entry that is still valid. */
   baseSeq: number
-  /** When that was written, and when the head was: milliseconds since 1970. */
+  /** When that entry and the head were written, in milliseconds since 1970. */
   baseMs: number
   headMs: number
 }
@@ -36,7 +36,7 @@ export async function readSession(
   tenant: TenantId,
   { head, recentMs }: Reading,
 ): Promise<(LoadedSession & { usedAt: string }) | undefined> {
-  let newest = 0 // An entry that is added meanwhile takes the next place.
+  let newest = 0 // An entry that is added meanwhile has a later place.
   const onNewest = (seq: number) => {
     newest = seq
   }
@@ -72,7 +72,7 @@ export async function readSession(
   }
 }
 
-/** What an entry holds only when it has changed. */
+/** The newest values of the fields that an entry has only when they have changed. */
 const lastOf = (entries: readonly PlacedEntry[]) => ({
   memories: entries.findLast(({ memories }) => memories !== undefined)?.memories ?? [],
   clientTools: entries.findLast(({ client_tools: tools }) => tools !== undefined)?.client_tools ?? [],

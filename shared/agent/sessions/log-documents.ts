@@ -7,8 +7,8 @@ import { isOneShotSession } from './one-shot.ts'
 import type { RunsEntry } from './open-runs.ts'
 
 /**
- * The entries of all sessions' logs. `workspace` names the session: no other creation of its id has the same. The places of a log are numbered
- * without a gap, and each is taken once: whoever finds the next place taken does not own the session.
+ * The entries of all sessions' logs. `workspace` identifies the session: another session with the same id has another one. The places of a log
+ * are numbered without gaps, and each is taken once: a process that finds the next place taken does not own the session.
  */
 export const SESSION_LOG: CollectionSpec = {
   name: 'session_log',
@@ -18,8 +18,8 @@ export const SESSION_LOG: CollectionSpec = {
 }
 
 /**
- * The logs of one-shot runs, all of one tenant, so that one query finds those of all tenants. The first entry of a run names in `busy_at` the process
- * that has it: a run needs no other mark by which it is found when that process has died (D32.8). The other entries have an empty one.
+ * The logs of one-shot runs, all stored under one tenant, so that one query finds those of all tenants. In the first entry of a run, `busy_at` names
+ * the process that has it, so that the run is found without another mark when that process has died (D32.8). In other entries `busy_at` is empty.
  */
 export const ONE_SHOT_LOG: CollectionSpec = {
   name: 'one_shot_log',
@@ -30,13 +30,13 @@ export const ONE_SHOT_LOG: CollectionSpec = {
 }
 
 type Summary = ApiType<'SessionInfoResponse'>
-/** The facts that a list shows of a session in no worker's memory. */
+/** The facts that a list shows of a session that is in no worker's memory. */
 export type SessionFacts = Pick<
   Summary,
   'title' | 'message_count' | 'last_message_at' | 'model' | 'usage' | 'remembered' | 'from'
 >
 
-/** The session has no entry yet. */
+/** The facts of a session without an entry. */
 export const NO_FACTS: SessionFacts = {
   title: null,
   message_count: 0,
@@ -46,7 +46,7 @@ export const NO_FACTS: SessionFacts = {
   remembered: [],
 }
 
-/** An entry that a session's owner adds to its log: the messages since the entry before, and how the session is after them. */
+/** An entry that a session's owner adds to its log: the messages since the last entry, and the state of the session after them. */
 export type LogEntry = {
   /** When the session was used, in ISO 8601. */
   at: string
@@ -56,18 +56,18 @@ export type LogEntry = {
   memories?: readonly string[]
   /** The tools of the session's client, if they have changed (D45.3). */
   client_tools?: readonly ClientTool[]
-  /** The runs of its messages, as far as they have changed. */
+  /** The changes of its messages' runs. */
   runs?: RunsEntry
-  /** The messages are the whole history, and the memories and the open runs all: before this one, entries only tell of runs that have ended. */
+  /** Set when the entry has the whole history, all memories and all open runs: earlier entries are then only needed for runs that have ended. */
   isBase?: true
-  /** The creation of the session was refused: what is stored of it does not count. */
+  /** Set when the creation of the session was refused, so that its stored data is not valid. */
   isRefused?: true
 }
 
 /** An entry, and the place at which it begins. */
 export type PlacedEntry = LogEntry & { seq: number }
 
-/** An entry that one owner adds at a place, and at those behind it when it is long. */
+/** An entry that one owner adds at a place; a long entry also takes the following places. */
 export type LogWrite = {
   tenant: TenantId
   sessionId: string
@@ -76,16 +76,16 @@ export type LogWrite = {
   owner: string
   entry: LogEntry
   expiresMs: number
-  /** The process that has the one-shot run which begins with this entry. */
+  /** For the first entry of a one-shot run: the process that has the run. */
   busyAt?: string | undefined
 }
 
-/** A longer entry is divided: a document holds at most 8 MiB, and a character takes up to three bytes of it. */
+/** A longer entry is divided: a document holds at most 8 MiB, and a character takes up to three bytes. */
 const PIECE_CHARS = 2 * 1024 * 1024
 
-/** A part of an entry's JSON text, which is nearly always the whole. `left`: how many parts follow. */
+/** A part of an entry's JSON text; nearly always there is only one part. `left`: how many parts follow. */
 type Piece = { at: number; left: number; piece: string }
-/** A document of a log, as it is stored. An entry of a one-shot run that is not divided is part of the document as it is. */
+/** A document of a log, as it is stored. An undivided entry of a one-shot run is stored in it as fields, not as text. */
 export type LogDocument = { workspace: string; seq: number; owner: string; expires_ms: number } & (
   | Piece
   | { entry: LogEntry }
@@ -128,7 +128,7 @@ const isFirstHalf = (code: number): boolean => code >= 0xd800 && code <= 0xdbff
 /** Puts entries together from the documents of a log, the newest first. An entry whose owner died before its last piece is left out. */
 export class EntryReader {
   #owner = ''
-  /** Those of the entry that is being read, in the order of the text. */
+  /** The pieces of the entry that is being read, in the order of the text. */
   #pieces: string[] = []
 
   /** Returns the entry that begins with this document. */

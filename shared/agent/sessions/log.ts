@@ -15,15 +15,15 @@ import { isOneShotSession } from './one-shot.ts'
 const PAGE = 50
 const MAX_DELETED = 500
 
-/** The outcome of a write: how many places it takes, and whether they are its own. */
+/** The outcome of a write: how many places the entry takes, and whether this owner has them. */
 export type Appended = { places: number; isOwn: boolean }
 
-/** Names a log: `workspace` alone names a session, or a one-shot run. */
+/** Identifies a log: `workspace` alone is unique for a session or a one-shot run. */
 export type LogName = { tenant: TenantId; session_id: string; workspace: string }
 
 type Reading = { batch?: number; onNewest?: (seq: number) => void }
 
-/** The log of a one-shot run, and its last place that is taken. */
+/** The log of a one-shot run, and the last place that it has taken. */
 export type EndedLog = { tenant: TenantId; workspace: string; last: number }
 
 /** The logs of sessions, and those of one-shot runs, which are in a collection of their own. */
@@ -59,7 +59,10 @@ export class SessionLogs {
     }
   }
 
-  /** Adds entries with one command for each kind of log. One that is there already, since the answer of an earlier try did not come, is its owner's own. */
+  /**
+   * Adds entries with one command for each kind of log. An entry that an earlier attempt without an answer has already
+   * added counts as the owner's own.
+   */
   async append(writes: readonly LogWrite[]): Promise<Appended[]> {
     const all = writes.map((write) => ({ write, docs: documentsOf(write) }))
     const docsOf = (isOneShot: boolean) =>
@@ -84,7 +87,7 @@ export class SessionLogs {
     return found && (found.doc as LogDocument).owner
   }
 
-  /** Deletes the log of a session, or its first places alone. The places have no gap: those that have expired are deleted in vain. */
+  /** Deletes the log of a session, or only its first places. Places that have already expired are deleted again, which does no harm. */
   async delete({ tenant, workspace }: Omit<LogName, 'session_id'>, count?: number): Promise<void> {
     const last = count ?? (await this.#lastPlace(tenant, workspace))
     await deleteAll(this.#sessions, tenant, placesTo(last, { workspace }))

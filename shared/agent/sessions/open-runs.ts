@@ -3,73 +3,76 @@ import type { StepEntry, StepState } from '../engine/call-progress.ts'
 import type { KnownSteer } from '../engine/messages/steering.ts'
 import type { EarlierProgress, RunState } from '../engine/run-progress.ts'
 
-/** A message that was accepted. */
+/** An accepted message. */
 export type AcceptedMessage = { run_id: string; started_at: string; message: JsonObject }
 
 /** An event with its number. */
 export type NumberedEvent = readonly [seq: number, event: RunEvent]
 
-/** How far the run is that was begun. */
+/** The progress of the current run. */
 export type ActiveRun = {
   run_id: string
   state: RunState
   step?: StepEntry
-  /** The events of its complete turns, without deltas, since the entry before. */
+  /** The events of its complete turns since the last entry, without deltas. */
   events?: readonly NumberedEvent[]
-  /** Earlier events than this number are not stored any more. */
+  /** Events with a lower number are not stored any more. */
   events_from?: number
-  /** No event with a higher number has been sent to anybody. */
+  /** No event with a higher number was sent to a client. */
   reserved: number
 }
 
-/** The runs of a session's messages that have not ended, as far as they have changed since the entry before (D32.7a). */
+/** The changes since the last entry of a session's runs that have not ended (D32.7a). */
 export type RunsEntry = {
   accepted?: readonly AcceptedMessage[]
-  /** The ids of those whose clients have them. */
+  /** The ids of runs that their clients know. */
   confirmed?: readonly string[]
-  /** What people have told each of them since the entry before. */
+  /** The texts that people have sent to each run since the last entry. */
   steers?: readonly { run_id: string; steers: readonly KnownSteer[] }[]
   active?: ActiveRun
-  /** The ids of those that have ended. `active` may be one of them, with its last events. */
+  /** The ids of runs that have ended. `active` may be one of them, with its last events. */
   ended?: readonly string[]
-  /** The place from which on the entries tell of those that had ended last before this entry, which has all others. */
+  /** Set in an entry with the whole history: the place at which the entries about the most recently ended runs begin. */
   ended_from?: number
-  /** Their worker shuts down, and leaves them to another one. An entry behind this one says whether it has left them. */
+  /** Their worker shuts down and will leave them to another one. A later entry shows whether it has. */
   drained?: true
 }
 
-/** What an earlier process has done of a run. */
+/** The part of a run that an earlier process has done. */
 export type EarlierRun = EarlierProgress & {
   events: readonly NumberedEvent[]
   eventsFrom: number
   reserved: number
-  /** The last number that is reserved for the worker that goes on with it. */
+  /** The last event number that is reserved for the worker that continues the run. */
   granted?: number
-  /** The earlier process has left it, and has not failed. */
+  /** The earlier process has left the run on purpose, and has not failed. */
   isDrained?: boolean
 }
 
 /**
- * A run that another process has accepted. `earlier` is missing when it has not begun. Unless it is confirmed, its client may have been told that it
- * was not accepted.
+ * A run that another process has accepted. `earlier` is missing when the run has not begun. If the run is not confirmed, its client may have
+ * received a refusal.
  */
 export type StoredRun = {
   runId: string
-  /** The place of the log from which on its entries tell all of the run. */
+  /** The place of the first log entry about the run. */
   fromSeq: number
   startedAt: string
   message: JsonObject
   isConfirmed: boolean
-  /** What people have told it, in order. */
+  /** The texts that people have sent to it, in order. */
   steers?: readonly KnownSteer[]
   earlier?: EarlierRun
 }
 
-/** The runs of a session: those that go on, in the order of their messages, and those that ended last. */
+/** The runs of a session: the open ones, in the order of their messages, and those that ended last. */
 export type StoredRuns = { open: readonly StoredRun[]; ended: readonly EndedRun[] }
 export type EndedRun = StoredRun & { earlier: EarlierRun; endedAt: string }
 
-/** A client may read more slowly than runs end. So many messages of it were waiting at most, and one was answered. */
+/**
+ * A client may read more slowly than runs end, so ended runs are kept: as many as a session can have waiting messages,
+ * plus the one that is answered.
+ */
 export const MAX_ENDED = 9
 
 type PlacedRuns = { seq: number; at: string; isBase?: true; runs?: RunsEntry }
@@ -106,7 +109,7 @@ export function storedRuns(entries: readonly PlacedRuns[]): StoredRuns {
   return { open: [...open.values()], ended: last.slice(-MAX_ENDED) }
 }
 
-/** Reserves numbers for the worker that goes on with these runs: what its first entry says, and the runs with it. */
+/** Reserves event numbers for the worker that continues these runs. Returns the fields for its first entry, and the runs with the reservation. */
 export function grantNumbers(runs: StoredRuns, count: number): { runs: StoredRuns; entry?: RunsEntry } {
   const begun = runs.open.find(({ earlier }) => earlier)
   if (!begun?.earlier) return { runs }
@@ -133,7 +136,7 @@ function goOn(earlier: EarlierRun | undefined, active: ActiveRun): EarlierRun {
   }
 }
 
-/** A step begins with its answer; what follows has changes of its calls. */
+/** The first entry of a step has the model's answer; later ones only have changes of its calls. */
 function mergeSteps(before: StepState | undefined, { model, answer, ...changed }: StepEntry): StepState | undefined {
   if (model !== undefined && answer !== undefined) return { ...changed, model, answer }
   if (!before) return undefined

@@ -4,7 +4,7 @@ import { type LogEntry, type LogWrite, NO_FACTS } from './log-documents.ts'
 type Log = Pick<SessionLogs, 'append' | 'ownerAt' | 'delete'>
 type RefusedLog = Pick<LogWrite, 'tenant' | 'sessionId' | 'workspace'>
 
-/** The last entry of the log of a refused creation. It has to be stored for as long as a head that the store carries out later. */
+/** The last entry of the log of a refused creation. It must be kept as long as a head that the store may still write later. */
 export function refusalOf(
   log: RefusedLog,
   creator: string,
@@ -15,7 +15,7 @@ export function refusalOf(
 }
 
 /**
- * Takes the next place behind what the creator has written, so that whoever opens the session finds it taken, and deletes what is before it. Returns
+ * Takes the place after the creator's entries, so that a process that opens the session finds it taken, and deletes the entries before it. Returns
  * `false` when another owner was faster.
  */
 export async function markRefused(logs: Log, mark: Omit<LogWrite, 'seq'>, creator: string): Promise<boolean> {

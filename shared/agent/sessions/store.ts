@@ -10,8 +10,8 @@ import { isOneShotSession, runOfOneShot } from './one-shot.ts'
 import { markRefused, refusalOf } from './refused-log.ts'
 
 /**
- * The sessions of a tenant that are stored. Their logs hold the rest. `remembers` is `yes` once the session has remembered a tool, so that the few
- * which do are found.
+ * The heads of a tenant's stored sessions; their logs hold the rest. `remembers` is `yes` once the session has remembered a tool, so that these
+ * few sessions can be found.
  */
 export const SESSIONS: CollectionSpec = {
   name: 'sessions',
@@ -23,43 +23,44 @@ export const SESSIONS: CollectionSpec = {
 
 export type StoredSummary = ApiType<'SessionInfoResponse'>
 
-/** Where a page of sessions begins: behind the session of this creation and id. */
+/** Where a page of sessions begins: after the session with this creation time and id. */
 export type SessionPosition = readonly [createdAt: string, id: string]
 export type StoredPage = { sessions: StoredSummary[]; next: SessionPosition | undefined }
 type PageStart = Pick<PageRequest, 'limit'> & { after?: SessionPosition | undefined; remembers?: boolean }
 
 /**
- * Sessions that outlive their worker (D32). One that was not used for SESSION_IDLE_SECS is not found any more. Every method throws `unavailable`
- * when the store does not answer.
+ * Sessions that outlive their worker (D32). A session that was not used for SESSION_IDLE_SECS is not found any more. Every method throws
+ * `unavailable` when the store does not answer.
  */
 export interface SessionStore {
   /**
-   * Stores a new session. Returns `false` when another one of the id is stored; one that `mayReplace`, or that has been idle too long, is replaced.
+   * Stores a new session. Returns `false` when another session with the id is stored, unless `mayReplace` allows to replace it or it was idle for
+   * too long.
    */
   add(tenant: TenantId, head: SessionHead, mayReplace?: () => Promise<boolean>): Promise<boolean>
-  /** Lets the session live on, and notes that it remembers tools. */
+  /** Extends the session's life, and notes whether it remembers tools. */
   renew(tenant: TenantId, head: SessionHead, remembers: boolean): Promise<void>
   find(tenant: TenantId, sessionId: string): Promise<StoredSummary | undefined>
   /**
-   * Whether a session is stored that no worker has. Throws `unavailable` also for one that was created a moment ago and has no entry: its creation may have
-   * been refused, and is about to be taken back (D36.4).
+   * Whether a stored session exists that no worker has. Throws `unavailable` also for a session that was created a moment ago and has no entry: its
+   * creation may have been refused, and its data is then about to be deleted (D36.4).
    */
   isLeft(tenant: TenantId, sessionId: string): Promise<boolean>
   load(tenant: TenantId, sessionId: string): Promise<LoadedSession | undefined>
-  /** Those created last first. */
+  /** A page of sessions, the latest created first. */
   page(tenant: TenantId, start: PageStart): Promise<StoredPage>
-  /** Adds entries to logs, with one command for all of them. Returns the outcome of each. Can be repeated. */
+  /** Adds entries to logs, with one command for all of them. Returns the outcome of each. May be repeated. */
   append(writes: readonly LogWrite[]): Promise<Appended[]>
   /** Returns the owner that has taken this place of a log. */
   ownerAt(tenant: TenantId, name: StoredName, seq: number): Promise<string | undefined>
   /** Deletes this session and its log. A later session of the same id stays. */
   remove(tenant: TenantId, head: StoredName): Promise<void>
   /**
-   * Takes back the refused creation of a session by the owner `creator`, and what the store may still carry out of it. Has no effect when another
-   * owner has gone on with the session. Can be repeated.
+   * Deletes the data of a refused creation by the owner `creator`, including writes that the store may still carry out. Has no effect when
+   * another owner has continued the session. May be repeated.
    */
   takeBack(tenant: TenantId, head: StoredName, creator: string): Promise<void>
-  /** Deletes what is stored of one-shot runs that have ended. */
+  /** Deletes the logs of one-shot runs that have ended. */
   deleteLogs(logs: readonly EndedLog[]): Promise<void>
 }
 
@@ -67,16 +68,16 @@ export interface SessionStore {
 export type SessionStoreOptions = { idleMs: number; resumeMs: number; now?: () => number }
 
 const HOUR_MS = 3_600_000
-/** Longer than a creation takes, and the first try to take it back. Others know later than that of a worker that dies. */
+/** Longer than a creation and the first attempt to undo it take. Other workers notice a worker's death later than this. */
 const UNDECIDED_MS = 5_000
 
-/** How long a document is stored, and after which time the owner writes again what still counts: an hour before it could be missed. */
+/** How long a document is stored, and when its owner writes entries that are still valid again: an hour before they could be missed. */
 export const lifeOf = (idleMs: number): number => 2 * idleMs + 2 * HOUR_MS
 export const renewalOf = (idleMs: number): number => idleMs + HOUR_MS
 
 type HeadDocument = RenewedHead & { remembers: 'yes' | 'no'; expires_ms: number }
 
-/** Losing the race for a head this often means that something else than a race is wrong. */
+/** Losing the race for a head more often than this means that the cause is not a race. */
 const MAX_TRIES = 5
 
 export function createSessionStore(store: Store, options: SessionStoreOptions): SessionStore {
@@ -163,9 +164,9 @@ async function add({ heads, logs }: Collections, tenant: TenantId, { doc, isRepl
   for (let tries = 0; tries < MAX_TRIES; tries++) {
     if (await heads.insert(tenant, doc)) return true
     const found = await heads.get(tenant, { session_id: doc.session_id })
-    if (!found) continue // It was deleted in between.
+    if (!found) continue // The head was deleted in between.
     const other = headOf(found)
-    if (other.workspace === doc.workspace) return true // An earlier try has stored it, whose answer did not come.
+    if (other.workspace === doc.workspace) return true // An earlier attempt, whose answer did not come, has stored it.
     if (!(await isReplaced(other))) return false
     if (!(await heads.replaceIfVersion(tenant, { doc, version: found.version }))) continue
     await logs.delete({ tenant, workspace: other.workspace })
@@ -174,7 +175,7 @@ async function add({ heads, logs }: Collections, tenant: TenantId, { doc, isRepl
   return false
 }
 
-/** The session's head. That of a later session of the same id stays. */
+/** Deletes the session's head. The head of a later session with the same id stays. */
 async function removeHead(heads: Collection, tenant: TenantId, { session_id, workspace }: StoredName): Promise<void> {
   const found = await heads.get(tenant, { session_id })
   if (found && headOf(found).workspace === workspace) await heads.delete(tenant, { session_id }, found.version)
@@ -211,7 +212,7 @@ function summaryFrom({ session_id, created_at }: SessionHead, entry: LogEntry | 
 
 type PageReading = PageStart & { show(head: SessionHead): Promise<StoredSummary | undefined> }
 
-/** Reads on while sessions that have been idle too long leave the page short. */
+/** Reads further sessions while the page is too short because some were idle for too long. */
 async function readPage(heads: Collection, tenant: TenantId, reading: PageReading): Promise<StoredPage> {
   const { limit, remembers, show } = reading
   const query: PageQuery = { ...(remembers && { where: { remembers: 'yes' } }), limit: limit + 1 }

@@ -6,8 +6,8 @@ import { matchesWildcard } from './wildcard.ts'
 type Allowed = readonly string[]
 
 /**
- * The tools that the rules name, with only those calls that a rule allows. The policy of the tools still applies: a call that it denies, or asks for,
- * is denied or asked for.
+ * The tools that the rules name, with only those calls that a rule allows. The policy of the tools still applies: a call that it denies is denied,
+ * and one that needs a permission needs it.
  */
 export function allowedOnly(toolBox: ToolBox, allowed: Allowed): ToolBox {
   const rules = createPolicyRules(new Map(allowed.map((rule) => [rule, 'allow'])))
@@ -23,17 +23,17 @@ export function allowedOnly(toolBox: ToolBox, allowed: Allowed): ToolBox {
     policyOf(name, input, isEdited) {
       const policy = toolBox.policyOf(name, input, isEdited)
       const tool = toolBox.find(name)
-      // A tool that is not named is not called: another one asks what it may reach, as Grep does for Read.
+      // A tool that no rule names is never called itself: here another tool asks for its policy, as Grep does for Read.
       if (!tool || !isNamed(name)) return policy
       return rules.policyOf(tool, input, isEdited) === 'allow' ? policy : 'deny'
     },
   }
 }
 
-/** The same tools, of which none can be called: a history with their calls needs their definitions at some providers. */
+/** The same tools, but none can be called: some providers require the definitions of all tools in a history. */
 export const shownOnly = (toolBox: ToolBox): ToolBox => ({ ...allowedOnly(toolBox, []), tools: toolBox.tools })
 
-/** The first rule that names no tool, with its place in the list; `undefined` when each names one. */
+/** The first rule that matches no tool, with its place in the list; `undefined` when every rule matches one. */
 export const unknownRule = ({ tools }: Pick<ToolBox, 'tools'>, allowed: Allowed) =>
   [...allowed.entries()].find(([, rule]) => !tools.some(({ name }) => namedBy([rule])(name)))
 

@@ -33,7 +33,7 @@ export async function attempt({ subject, signal }: Attempt, work: () => Promise<
   }
 }
 
-/** Replaces the message of an operating system's error, because that may hold absolute paths. */
+/** Replaces the message of an operating system's error, because that may contain absolute paths. */
 function systemErrorText(cause: unknown): string | undefined {
   if (!(cause instanceof Error && 'code' in cause && 'syscall' in cause)) return undefined
   const code = String(cause.code)

@@ -5,13 +5,13 @@ import { sentenceOf } from '../../platform/schemas/problems.ts'
 import { fail, type Tool, type ToolBox } from './port.ts'
 import { MAX_TOOLS } from './usable-tools.ts'
 
-/** A tool of the caller's own: the model calls it, and the caller's program makes the call (D45). */
+/** A tool of the caller: the model calls it, and the caller's program executes the call (D45). */
 export type ClientTool = ApiType<'ClientTool'>
 
-/** Those of one request together, as JSON: a session keeps them. */
+/** The most characters of one request's tools as JSON, because a session keeps them. */
 export const MAX_CLIENT_TOOLS_CHARS = 262_144
 
-/** The tools of the server, and behind them those that the client makes. A name that both have is the client's. */
+/** The tools of the server, followed by those of the client. If both have a name, the client's tool is used. */
 export function withClientTools(toolBox: ToolBox, given: readonly ClientTool[], schemas: SchemaChecker): ToolBox {
   const own = new Map(given.map((tool) => [tool.name, toolOf(tool)]))
   const isOther = ({ name }: Tool) => !own.has(name)

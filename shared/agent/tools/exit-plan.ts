@@ -3,8 +3,8 @@ import { truncate } from '../../kernel/text.ts'
 import { fail, type Plan, type PlanStep, succeed, type Tool, type ToolOutcome } from './port.ts'
 
 /**
- * Creates `ExitPlanMode` (D5.4). The permission to call it is the approval of the plan. With `auto_queue_plan` the approved plan
- * is queued and the run ends; otherwise the model carries it out. `problemWith` says what is wrong with a plan's steps.
+ * Creates `ExitPlanMode` (D5.4). Permission to call it approves the plan. With `auto_queue_plan` the approved plan is queued and
+ * the run ends; otherwise the model carries it out. `problemWith` describes what is wrong with a plan's steps.
  */
 export function createExitPlanTool(problemWith: (plan: Plan) => string | undefined): Tool {
   return {

@@ -1,9 +1,9 @@
 import type { JsonObject } from '../../kernel/events.ts'
 import { isJsonObject } from '../../kernel/json.ts'
 
-/** Keywords whose values are no schemas. */
+/** Keywords whose values are not schemas. */
 const VALUES: ReadonlySet<string> = new Set(['default', 'const', 'enum', 'examples', 'required'])
-/** Keywords whose keys are names of the server, and their values schemas. */
+/** Keywords whose value is an object with names as keys and schemas as values. */
 export const NAMED: ReadonlySet<string> = new Set([
   'properties',
   'patternProperties',
@@ -11,11 +11,11 @@ export const NAMED: ReadonlySet<string> = new Set([
   'definitions',
   'dependentSchemas',
 ])
-/** Many servers drop the fields that they do not know, although the schemas that they export refuse them. */
+/** These keywords are removed: many servers ignore unknown fields, although their schemas refuse them. */
 const CLOSING: ReadonlySet<string> = new Set(['additionalProperties', 'unevaluatedProperties'])
 const MAX_DEPTH = 64
 
-/** The part of a stranger's schema by which an input is refused before its server sees it (D5.2). The server decides about the rest. */
+/** The part of an MCP server's schema that is checked before the server gets an input (D5.2). The server checks the rest. */
 export const looseSchema = (schema: JsonObject): JsonObject => loosened(schema, 0) as JsonObject
 
 function loosened(value: unknown, depth: number): unknown {

@@ -3,17 +3,17 @@ import type { Policy, RuleSubject, Tool } from './port.ts'
 import { matchesWildcard } from './wildcard.ts'
 
 /**
- * Policies by rule (TOOL_PERMISSIONS, PLAN_PERMISSIONS; D1.3). A rule is a tool's name, in which `*` stands for any characters, and
- * optionally what the call acts on: `mcp__github__*`, `Bash(npm test)`.
+ * Policies by rule (TOOL_PERMISSIONS, PLAN_PERMISSIONS; D1.3). A rule is a tool's name, in which `*` matches any characters, and
+ * optionally the subject of the call: `mcp__github__*`, `Bash(npm test)`.
  */
 export type PolicyRules = {
   /**
-   * The policy of the longest rule that matches, of equally long ones the strictest; `undefined` when none does. A call that does several
-   * things is allowed by no rule that names one of them, and one that may be what a longer rule denies is asked for. `isEdited`: a person has
-   * written the input, and nobody is asked again: what may be denied is then denied.
+   * The policy of the longest matching rule, among equally long ones the strictest; `undefined` when none matches. If a call does several
+   * things, a rule for one of them does not allow it. If a longer rule may deny the call, a person is asked. `isEdited`: a person has written
+   * the input and is not asked again, so a call that a rule may deny is denied.
    */
   policyOf(tool: Tool, input: JsonObject, isEdited?: boolean): Policy | undefined
-  /** Whether the longest rule for the tool denies it, and none says what it may act on. */
+  /** Whether the longest rule for the tool denies it, and no rule for it has a subject. */
   denies(tool: Pick<Tool, 'name'>): boolean
 }
 
@@ -49,7 +49,7 @@ type Rule = { subject: string | undefined; policy: Policy }
 
 type Decided = { policy: Policy | undefined; mayBeDenied: boolean }
 
-/** `rules` are those for the tool, the one that counts most first. */
+/** `rules` are those for the tool, by falling precedence. */
 function decide(rules: readonly Rule[], subject: RuleSubject | undefined): Decided {
   let least: Policy = 'allow'
   let mayBeDenied = false

@@ -5,7 +5,7 @@ import type { TenantId } from '../../kernel/tenant.ts'
 
 export type { Plan, PlanStep } from '../../kernel/plan-step.ts'
 
-/** The effect of a tool call: it runs, the client is asked for permission first, the client makes it (D45), or it is refused (D5.1). */
+/** The effect of a tool call: the call runs, the client is asked for permission first, the client executes it (D45), or it is refused (D5.1). */
 export type Policy = 'allow' | 'ask' | 'client' | 'deny'
 
 /** Whether a call with an input that a person has written may run here: nobody is asked again. */
@@ -15,7 +15,7 @@ export const mayRunEdited = (policy: Policy): boolean => policy === 'allow' || p
 export type ToolOutcome = {
   output: string
   isError: boolean
-  /** Images and PDFs for models that take them. `output` names each (`attachmentLine`). */
+  /** Images and PDFs for models that accept them. `output` names each (`attachmentLine`). */
   attachments?: readonly Attachment[]
   /** Files that the call has delivered to the user. `output` names each. */
   artifacts?: readonly Artifact[]
@@ -60,19 +60,19 @@ export type ToolServices = {
   queuePlan?: QueuePlan
 }
 
-/** Whose calls they are: `scope` is that of a session's, plan's or run's folder, which has it for itself. */
+/** The owner of tool calls: `scope` identifies the session, plan or run, which has its own folder. */
 export type ToolOwner = { tenant: TenantId; scope: string }
 
-/** What a person is asked for: the fields of a form, whose schema is flat, or to open an address. */
+/** A question for a person: to fill in a form with a flat schema, or to open an address. */
 export type Question = { message: string } & ({ form: JsonObject } | { url: string })
 
-/** `cancel`: nobody has answered, or could be asked. */
+/** `cancel`: nobody has answered, or nobody could be asked. */
 export type Answer = { action: 'accept'; content?: JsonObject } | { action: 'decline' | 'cancel' }
 
 export type AskPerson = (question: Question) => Promise<Answer>
 
 export type ToolContext = ToolServices & {
-  /** Asks the person who is asked for permissions. The call ends after its questions. */
+  /** Asks the person who also decides about permissions. A call ends only after its questions. */
   ask: AskPerson
   owner: ToolOwner
   /** Absolute path of the run's folder. It may not exist yet; a tool that writes creates it. */
@@ -85,20 +85,20 @@ export type ToolContext = ToolServices & {
    * is refused before its first effect is run again once the process may act.
    */
   assertMayAct: () => void
-  /** Reports progress to the client: from 0 to 1 where the total is known, else a count of the things that `detail` names. */
+  /** Reports progress to the client: from 0 to 1 if the total is known, else a count of the things that `detail` names. */
   report: (progress: number, detail: string) => void
-  /** The policy of another call, for what this one reaches beyond its input: the target of a link or redirect, or a file that it finds. */
+  /** The policy of another call, for things that this call reaches beyond its input: the target of a link or redirect, or a file that it finds. */
   policyOf: ToolBox['policyOf']
   agents: SubAgents
 }
 
 export type PreviewContext = Pick<ToolContext, 'workspace' | 'policyOf'>
 
-/** The subject of a call, for rules such as `Write(docs/*)`; a rule is the text between its brackets. */
+/** The subject of a call, for rules such as `Write(docs/*)`; `rule` is the text between the rule's brackets. */
 export type RuleSubject = {
-  /** The rule names the call, and the call does nothing else. */
+  /** Whether the rule names the call, and the call does nothing else. */
   isOnly(rule: string): boolean
-  /** The rule names the call, or one of the things that it does. `undefined`: neither that nor the opposite is certain. */
+  /** Whether the rule names the call, or one of the things that it does. `undefined`: uncertain. */
   includes(rule: string): boolean | undefined
 }
 
@@ -116,23 +116,23 @@ export interface Tool {
   readonly server?: string
   /** Its name for people. */
   readonly title?: string
-  /** What its MCP server says of it, which may be wrong. */
+  /** The hints of its MCP server, which may be wrong. */
   readonly hints?: ToolHints
   /** JSON Schema (draft 2020-12) of the input. The engine validates the input before it calls `run`. */
   readonly inputSchema: JsonObject
   readonly defaultPolicy: Policy
   /** Each call needs the client's permission, even under the policy `allow`. */
   readonly alwaysAsks?: boolean
-  /** It reads or writes the run's folder. */
+  /** Whether it reads or writes the run's folder. */
   readonly usesFiles?: boolean
   /** A call changes nothing: neither files nor anything outside. Other tools are refused in plan mode. */
   readonly isReadOnly?: boolean
-  /** A call that was interrupted may be made again: it changes nothing more than the first time. */
+  /** An interrupted call may be repeated: a second call changes nothing more than the first. */
   readonly isIdempotent?: boolean
   /** Permission to call it ends plan mode. */
   readonly endsPlanMode?: boolean
   ruleSubject?(input: JsonObject): RuleSubject
-  /** The text of the permission request: what the call would do. */
+  /** Returns the text of the permission request: what the call would do. */
   describe(input: JsonObject): string
   /** Shows what the call would do; `undefined` where that cannot be shown. It changes nothing. */
   preview?(input: JsonObject, context: PreviewContext): Promise<PermissionPreview | undefined>
@@ -150,19 +150,19 @@ export interface ToolBox {
   /** In the order in which the model sees them. */
   readonly tools: readonly Tool[]
   find(name: string): Tool | undefined
-  /** `isEdited`: a person has written the input, and nobody is asked again: a call that may be what a rule denies is then denied. */
+  /** `isEdited`: a person has written the input and is not asked again, so a call that a rule may deny is denied. */
   policyOf(name: string, input: JsonObject, isEdited?: boolean): Policy
   /** Says, in words for the model, what is wrong with an input; `undefined` when it is valid. */
   problemWith(name: string, input: JsonObject): Promise<string | undefined>
   /** Says what is wrong with the answer to a form that a tool has asked for. */
   formProblem?(form: JsonObject, content: JsonObject): Promise<string | undefined>
-  /** Resolves when no tool is awaited any more that its server was starting to offer with the process. Never rejects. */
+  /** Resolves when the tools of servers that started with the process are listed, or no longer awaited. Never rejects. */
   readonly ready?: Promise<void> | undefined
-  /** The MCP servers, whose tools come when they have listed them. */
+  /** The MCP servers; their tools are added once they are listed. */
   servers?(): readonly { name: string; state: ServerState; instructions?: string | undefined }[]
-  /** Ends what tools keep running for a session, plan or run that is over, or goes on in another process. */
+  /** Ends the processes that tools keep for a session, plan or run that has ended or continues in another process. */
   release?(owner: ToolOwner): void
 }
 
-/** `unavailable`: it could not be reached when it was last asked for its tools, and is tried again. */
+/** `unavailable`: the server could not be reached for its latest list of tools, and is tried again. */
 export type ServerState = 'starting' | 'ready' | 'unavailable'

@@ -4,18 +4,18 @@ import type { JsonObject } from '../../kernel/events.ts'
 import type { BatchAnswer } from '../providers/batch/port.ts'
 import { fail, type Tool, type ToolBox, type ToolContext, type ToolOutcome } from './port.ts'
 
-/** Keeps the tool calls of an execution that waits between its turns (D55.6b). Both methods throw `unavailable`. */
+/** Stores the tool calls of an execution that waits between its turns (D55.6b). Both methods throw `unavailable`. */
 export type CallKeeper = {
-  /** That a call is about to be made. `lost`: a process that died had begun it. `elsewhere`: another process is at it. */
+  /** Notes that a call is about to run. `lost`: a process that died had begun it. `elsewhere`: another process is running it. */
   begin(id: string): Promise<'begun' | 'lost' | 'elsewhere'>
   end(id: string, outcome: ToolOutcome): Promise<void>
 }
 
 type Settings = {
   traceId: string
-  /** What is kept of the execution: `ID` is the result of a call, `ID-begun` that it was begun. */
+  /** The stored data of the execution: `ID` is the result of a call, `ID-begun` notes that it has begun. */
   kept: ReadonlyMap<string, BatchAnswer>
-  /** Set for an execution that is rehearsed. */
+  /** Set when the execution is only tried, to collect its next model calls. */
   keeper?: CallKeeper | undefined
   /** Throws when this process may not act. */
   assertMayAct(): void
@@ -27,13 +27,13 @@ type Settings = {
 const MOST_CHARS = 4 * 1024 * 1024
 
 /**
- * The tools of an execution that waits between its turns: a call that is kept has its result from there, so that it is made once, however often the turns are gone
- * through. In a rehearsal a new call is made and kept, and goes on to its end even where the rehearsal has stopped.
+ * The tools of an execution that waits between its turns: a stored call returns its stored result, so that it runs once, however often the turns are
+ * repeated. In a trial a new call runs and is stored; it runs to its end even if the trial has stopped.
  */
 export class RecordedCalls {
-  /** The calls that this rehearsal has made. */
+  /** The number of calls that this trial has made. */
   made = 0
-  /** Another process is at a call: what comes of this rehearsal is void. */
+  /** Set when another process is running a call: the result of this trial is void. */
   isElsewhere = false
   readonly #settings: Settings
   readonly #open = new Set<Promise<unknown>>()
@@ -67,7 +67,7 @@ export class RecordedCalls {
     }
   }
 
-  /** Resolves when each call is over and kept. Rejects when one could not be kept. */
+  /** Resolves when each call has ended and is stored. Rejects when one could not be stored. */
   async settled(): Promise<void> {
     await Promise.all(this.#open)
     if (this.#failure !== undefined) throw this.#failure
@@ -85,7 +85,7 @@ export class RecordedCalls {
     this.made++
     const making = this.#make(tool, call, keeper).catch((cause: unknown) => {
       this.#failure ??= cause
-      return fail('The call could not be kept.') // Nobody reads it: the rehearsal is void.
+      return fail('The call could not be kept.') // The text is never read: the trial is void.
     })
     this.#open.add(making)
     return making
@@ -129,8 +129,8 @@ const interrupted = ({ name }: Tool): ToolOutcome =>
     `${name} was interrupted by a failure of this server. It may have run, completely or in part. Find out what it has done before you call it again.`,
   )
 
-/** The tools that start agents, whose calls of models belong to the call of the tool. */
+/** The tools that start agents; the agents' model calls belong to the tool call. */
 const AGENT_TOOLS: ReadonlySet<string> = new Set(['Agent', 'Team'])
 
-/** Whether the calls of a tool may lie hours apart, at other processes: it uses no folder, and starts no agents. */
+/** Whether the calls of a tool may be hours apart and in different processes: it uses no folder and starts no agents. */
 export const mayWait = ({ name, usesFiles = false }: Tool): boolean => !usesFiles && !AGENT_TOOLS.has(name)

@@ -1,6 +1,6 @@
 import { fail, type Tool, type ToolBox } from './port.ts'
 
-/** The same tools. A call that may change something is made when `beforeAction` has resolved, and not when it rejects. */
+/** The same tools, but a call that may change something runs only after `beforeAction` has resolved, and not at all if it rejects. */
 export function recordingActions(toolBox: ToolBox, beforeAction: () => Promise<void>): ToolBox {
   return {
     get tools() {

@@ -11,7 +11,7 @@ import { isForeign, MAX_TOOLS, MCP_PREFIX, selectUsable } from './usable-tools.t
 import { isAddressRule } from './web/address-rules.ts'
 import { matchesWildcard } from './wildcard.ts'
 
-/** All names of D5.1. TOOL_PERMISSIONS may hold any of them, also one that this process does not offer (`Bash`). */
+/** All names of D5.1. TOOL_PERMISSIONS may name any of them, also one that this process does not offer (`Bash`). */
 const BUILT_IN_TOOLS: readonly string[] =
   'Read Write Edit Glob Grep WebFetch TodoWrite Agent Skill Team Dream ExitPlanMode Bash'.split(' ')
 
@@ -25,13 +25,13 @@ export type ToolRegistryDeps = {
 
 export type ToolRegistry = ToolBox & {
   /**
-   * Offers more tools from now on, in the same list; a tool of an MCP server takes the place of one of its name. Returns messages
+   * Offers more tools from now on, in the same list; a tool of an MCP server replaces one with the same name. Returns messages
    * about those that are left out.
    */
   add(tools: readonly Tool[]): Promise<readonly string[]>
-  /** Offers these tools no longer. */
+  /** Stops offering these tools. */
   remove(names: readonly string[]): void
-  /** One message for each wrong entry of TOOL_PERMISSIONS; the process does not start with any. */
+  /** One message for each wrong entry of TOOL_PERMISSIONS; with any of them the process does not start. */
   readonly problems: readonly string[]
   /** Messages about the MCP tools that are not offered; the process starts without them. */
   readonly leftOut: readonly string[]
@@ -70,7 +70,7 @@ export async function createToolRegistry({ tools, permissions, schemas }: ToolRe
 
 type ToolList = Pick<ToolRegistry, 'tools' | 'find' | 'add' | 'remove'>
 
-/** A tool that the policy denies whatever its input is can be found, but is not offered. */
+/** A tool that the policy denies for every input can be found, but is not offered. */
 function createToolList(schemas: SchemaChecker, { denies }: Pick<PolicyRules, 'denies'>): ToolList {
   const offered: Tool[] = []
   const byName = new Map<string, Tool>()
@@ -97,7 +97,7 @@ function createToolList(schemas: SchemaChecker, { denies }: Pick<PolicyRules, 'd
   }
 }
 
-/** The built-in tools whose rules may say what a call acts on: `Bash(npm test)`. */
+/** The built-in tools whose rules may have a subject: `Bash(npm test)`. */
 const WITH_SUBJECT: readonly string[] = ['Read', 'Write', 'Edit', 'WebFetch', 'Bash']
 
 /**
@@ -121,13 +121,13 @@ export function policyProblems(
   })
 }
 
-/** How long an input waits where too many others are being checked: a model that reads of that calls its tool once more. */
+/** How long an input waits while too many others are being checked. After that the model reads an error, and can call the tool again. */
 const CHECK_WITHIN_MS = 10_000
 const CHECK_AGAIN_MS = 50
 
 type InputCheck = (tool: Tool, input: JsonObject) => Promise<readonly SchemaProblem[]>
 
-/** Checks inputs against their tools' schemas: those of MCP tools in a thread, because strangers wrote them. */
+/** Checks inputs against their tools' schemas: those of MCP tools in a thread, because their schemas are not trusted. */
 function createInputCheck(schemas: SchemaChecker): InputCheck {
   const compiled = new WeakMap<Tool, Validate>()
   const checkOwn: InputCheck = async (tool, input) => {

@@ -5,7 +5,7 @@ type Todo = { content: string; status: 'pending' | 'in_progress' | 'completed' }
 
 const MARKS: Record<Todo['status'], string> = { pending: '[ ]', in_progress: '[>]', completed: '[x]' }
 
-/** Creates `TodoWrite` (D5.1): the model's own list of tasks. It is not stored; it exists in the conversation only. */
+/** Creates `TodoWrite` (D5.1): the model's own list of tasks. It is not stored; it exists only in the conversation. */
 export function createTodoTool(): Tool {
   return {
     name: 'TodoWrite',

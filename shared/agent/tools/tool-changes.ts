@@ -9,8 +9,8 @@ type Change = { tools: readonly Tool[]; gone: readonly string[] }
 const BUSY_PAUSES = [500, 5_000] as const
 
 /**
- * Applies changes of the tools of MCP servers to the registry, one after the other. While too many schemas are checked a change waits: a server
- * names its tools once, so one that is dropped would be missing until the next start.
+ * Applies changes of the tools of MCP servers to the registry, one after the other. While too many schemas are being checked a change waits:
+ * each change is reported once, so a dropped tool would be missing until the next start.
  */
 export function createToolChanges(
   registry: Pick<ToolRegistry, 'add' | 'remove'>,

@@ -29,7 +29,7 @@ export function unattended(toolBox: ToolBox, policies: ReadonlyMap<string, Polic
   }
 }
 
-/** The named ones of the tools. */
+/** Only the named tools. */
 export function onlyNamed(toolBox: ToolBox, names: readonly string[]): ToolBox {
   const named = new Set(names)
   return {

@@ -4,21 +4,21 @@ import type { Tool } from './port.ts'
 
 export const MCP_PREFIX = 'mcp__'
 
-/** Providers take no more (D5.2). */
+/** Providers accept no more tools (D5.2). */
 export const MAX_TOOLS = 128
 
-/** Strangers wrote the tool's schema. */
+/** Whether the tool's schema comes from an MCP server, and is not trusted. */
 export const isForeign = ({ name }: Tool): boolean => name.startsWith(MCP_PREFIX)
 
 type Selection = {
   schemas: Pick<SchemaChecker, 'findUnusable'>
   taken: ReadonlyMap<string, Tool>
-  /** How many more tools are offered at most. */
+  /** How many more tools may be offered. */
   room: number
 }
 
 /**
- * Leaves out MCP tools whose schema cannot be used, and those above the limit, of which no schema is looked at. Throws when two tools
+ * Leaves out MCP tools whose schema cannot be used, and those above the limit, whose schemas are not checked. Throws when two tools
  * have the same name.
  */
 export async function selectUsable(
@@ -42,7 +42,7 @@ export async function selectUsable(
   return { usable: [...usable.values()], leftOut: [...check.leftOut(), ...limitLine(aboveLimit)] }
 }
 
-/** After this many schemas that do not compile in time, a server has used enough of it: its other tools are not looked at. */
+/** After this many schemas that do not compile in time, a server has used enough time: its other tools are not checked. */
 const MAX_SLOW = 3
 
 /** Checks the schemas of MCP tools, and keeps count of those that cannot be used. */
@@ -91,6 +91,6 @@ function limitLine(names: readonly string[]): string[] {
 
 const MAX_NAMED = 10
 
-/** The first lines, and in place of the others one that tells how many they are: strangers decide how many there would be. */
+/** The first lines, and one line with the number of the others, because an MCP server decides how many there are. */
 export const withRest = (lines: readonly string[], restLine: (count: number) => string): string[] =>
   lines.length <= MAX_NAMED ? [...lines] : [...lines.slice(0, MAX_NAMED), restLine(lines.length - MAX_NAMED)]

@@ -1,4 +1,4 @@
-/** Returns whether `text` matches `pattern`, in which `*` stands for any characters, also none. Takes time linear in both for each `*`. */
+/** Returns whether `text` matches `pattern`, in which `*` matches any characters, also none. Takes time linear in both for each `*`. */
 export function matchesWildcard(pattern: string, text: string): boolean {
   const [first = '', ...rest] = pattern.split('*')
   const last = rest.pop()

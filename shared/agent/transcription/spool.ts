@@ -3,19 +3,19 @@ import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 
-/** A folder for uploads that are under way. Nothing in it outlives its process. */
+/** A folder for unfinished uploads. It is deleted with its process. */
 export type Spool = {
   readonly dir: string
   /** Deletes the folder with all that is left in it. */
   close(): Promise<void>
 }
 
-/** Owners that cannot be asked, since they ran on another machine, are taken for dead after this time. */
+/** Owners on another machine cannot be checked; they are assumed to be dead after this time. */
 const STALE_MS = 24 * 3_600_000
 
 /**
- * Makes this process's folder under `root`, and deletes the folders of processes that are gone: what a crash left behind. Folders
- * are named `<host>.<pid>.<uuid>`, so that processes that share `root` leave each other's alone.
+ * Makes this process's folder under `root`, and deletes the folders of processes that are gone: which a crash has left behind. Folders
+ * are named `<host>.<pid>.<uuid>`, so that processes that share `root` do not touch each other's.
  */
 export async function openSpool(root: string, self: { pid: number; isAlive(pid: number): boolean }): Promise<Spool> {
   await mkdir(root, { recursive: true, mode: 0o700 })

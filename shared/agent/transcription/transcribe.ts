@@ -4,7 +4,7 @@ import type FormData from 'form-data'
 import { AppError } from '../../kernel/errors.ts'
 import type { Egress, EgressResponse } from '../../platform/net/port.ts'
 
-/** An upload as it came: its file on disk, and the other fields in their order, verbatim. */
+/** A received upload: its file on disk, and the other fields verbatim, in their order. */
 export type Upload = {
   fields: readonly (readonly [name: string, value: string])[]
   file: { path: string; name: string; contentType: string; bytes: number }
@@ -19,11 +19,11 @@ export type Backend = {
   timeoutMs: number
 }
 
-/** A backend's answer is text: no transcript is larger. */
+/** A backend's answer is text, and no transcript is larger than this. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024
 
 /**
- * Sends an upload on to `<url>/audio/transcriptions` (D9.1), read from the disk as fast as the backend takes it and with a known
+ * Forwards an upload to `<url>/audio/transcriptions` (D9.1), read from the disk as fast as the backend takes it and with a known
  * length. Resolves with the backend's answer, whatever its status. Throws `upstream` when the backend cannot be reached or
  * redirects; aborting `signal` closes the connection.
  */
@@ -35,14 +35,14 @@ export async function transcribe(
   const { default: Form } = await import('form-data')
   const form = new Form()
   for (const [name, value] of fields) form.append(name, value)
-  // form-data takes a length of 0 for an unknown one.
+  // form-data treats a length of 0 as unknown.
   const content = file.bytes === 0 ? undefined : createReadStream(file.path)
   const part = { filename: file.name, contentType: file.contentType, knownLength: file.bytes }
   form.append('file', content ?? Buffer.alloc(0), part)
-  const headers = headersOf(form, backend) // Before the form is read: afterwards it no longer knows its length.
+  const headers = headersOf(form, backend) // Must come before the form is read: afterwards the form no longer knows its length.
   const body = form.pipe(new PassThrough())
-  form.on('error', (cause) => body.destroy(cause)) // Also the file's, which would end the process here.
-  body.once('close', () => content?.destroy()) // Sent, or the connection broke: either way the file is closed.
+  form.on('error', (cause) => body.destroy(cause)) // This includes errors of the file, which would otherwise end the process.
+  body.once('close', () => content?.destroy()) // The file is closed when the body was sent, and also when the connection broke.
   try {
     const response = await request(`${backend.url.replace(/\/+$/, '')}/audio/transcriptions`, {
       method: 'POST',

@@ -1,4 +1,4 @@
-"""The Python client of agent-engine: `AgentEngine` blocks, `AsyncAgentEngine` awaits. Both are the same in all else."""
+"""The Python client of agent-engine: `AgentEngine` blocks, `AsyncAgentEngine` awaits. They do not differ otherwise."""
 
 from ._async.engine import AsyncAgentEngine, AsyncSession
 from ._async.permissions import AsyncPermissionAsk

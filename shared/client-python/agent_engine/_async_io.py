@@ -1,4 +1,4 @@
-"""What the client that awaits waits with. `_blocking_io.py` has the same names without `Async`."""
+"""The input and output of the asynchronous client. `_blocking_io.py` has the same names without `Async`."""
 
 from __future__ import annotations
 

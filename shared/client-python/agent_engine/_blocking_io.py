@@ -1,4 +1,4 @@
-"""What the client that blocks waits with."""
+"""The input and output of the blocking client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Made of shared/reading/hidden.ts by scripts/python-characters.ts: run that one."""
+"""Generated from shared/reading/hidden.ts by scripts/python-characters.ts: do not edit it."""
 
 HIDDEN = (
     r"\u0000-\u0008\u000b-\u001f\u007f-\u00a0\u00ad\u034f\u0378-\u0379\u0380-\u0383\u038b"

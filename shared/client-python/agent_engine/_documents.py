@@ -1,4 +1,4 @@
-"""What the methods return. Pure: the same for both clients."""
+"""The types that the methods return. No input or output: the same for both clients."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ class Page:
 
 @dataclass(frozen=True)
 class RunResult:
-    """The end of a good run. `output` is its text, blocks of it with a blank line between them, or the value of a run with a schema."""
+    """The end of a successful run. `output` is its text, with a blank line between blocks, or the value of a run with
+    a schema.
+    """
 
     run_id: str
     output: Any
@@ -41,7 +43,7 @@ class Start:
 
 @dataclass(frozen=True)
 class FlowOutcome:
-    """`ok`: the output fits the flow's `output_schema`. Otherwise `problems` say why not."""
+    """`ok`: the output fits the flow's `output_schema`. If not, `problems` says why."""
 
     ok: bool
     output: Any
@@ -52,7 +54,7 @@ class FlowOutcome:
 
 @dataclass(frozen=True)
 class TenantEvent:
-    """`event` is `reset` when some events are gone: read again what you show."""
+    """`event` is `reset` when some events are missing: read again what you show."""
 
     id: str
     event: str
@@ -73,13 +75,13 @@ class PlanStep:
 
 @dataclass(frozen=True)
 class PlanProgress:
-    """How far a plan is. `done` counts the steps that need nothing more: done, failed and skipped ones."""
+    """A plan's progress. `done` counts the steps that have ended: done, failed and skipped ones."""
 
     done: int
     total: int
     status: str
     steps: tuple[PlanStep, ...]
-    #: The plan as it was read last: when the progress began, and at the end, with outputs and costs.
+    #: The plan as it was last read: at the beginning, and at the end, then with outputs and costs.
     plan: Json
 
 
@@ -92,7 +94,9 @@ def steps_of(plan: Json) -> dict[str, PlanStep]:
 
 
 def change_of(event: Event, steps: dict[str, PlanStep]) -> PlanStep | None:
-    """The step that the event changes. The events are replayed from the first one, so some tell what the plan has shown already."""
+    """The step that the event changes. The events are replayed from the first one, so some show what the plan already
+    contains.
+    """
     step = steps.get(event.data.get("step_id", "")) if event.event in ("step_started", "step_ended") else None
     if step is None or step.is_over:
         return None

@@ -1,4 +1,4 @@
-"""What the events of a stream mean. Pure: the same for both clients."""
+"""The meaning of a stream's events. No input or output: the same for both clients."""
 
 from __future__ import annotations
 
@@ -30,19 +30,21 @@ def event_of(id: str, event: str, data: dict[str, Any]) -> Event:
     return Event(int(id or 0), event, data)
 
 
-#: Whether an `error` is the end of what the stream tells of. The last two arguments: it repeats the last number; the code of the error that
-#: ended the connection before.
+#: Whether an `error` ends the run or plan, and not only the connection. The last two arguments: whether it repeats the
+#: last number; the code of the error that ended the previous connection.
 IsEnd = Callable[[dict[str, Any], bool, str | None], bool]
 
 
 def is_end_of_run(data: dict[str, Any], is_known: bool, before: str | None) -> bool:
-    """Some errors that repeat the number of the last event end one connection only. Some of these are the end when they come twice in a row."""
+    """Some errors that repeat the number of the last event end one connection only. Some of these end the run when
+    they come twice in a row.
+    """
     code = data.get("code", "")
     return not is_known or code not in _CONNECTION_CODES or (before == code and code in _FINAL_WHEN_REPEATED)
 
 
 def is_end_of_flow(data: dict[str, Any], is_known: bool, before: str | None) -> bool:
-    """An `error` without a trace id ends the stream and not the flow."""
+    """An `error` without a trace id ends only the stream, not the flow."""
     return "trace_id" in data
 
 
@@ -53,7 +55,7 @@ def is_passing(cause: AgentEngineError) -> bool:
 
 
 class Outage:
-    """The time since a stream broke, and the pauses in it."""
+    """The time since a stream broke, and the pauses between attempts."""
 
     def __init__(self, resume: float, patience: float) -> None:
         self.retry: float | None = None
@@ -84,7 +86,7 @@ class Outage:
 
 
 class TextPieces:
-    """The answer's text as the events bring it. Pure."""
+    """Builds the answer's text from the events. No input or output."""
 
     def __init__(self) -> None:
         self._shown = ""
@@ -92,16 +94,16 @@ class TextPieces:
         self._turn = 0
 
     def take(self, event: Event) -> str:
-        """The text that the event adds, which may be none."""
+        """The text that the event adds; it may be empty."""
         if event.event == "turn_start":
             self._turn = event.data["turn_number"]
-        # Before a later turn the rest of this one comes first, without increments.
+        # Before a later turn the rest of this one comes, without deltas.
         if is_recovery(event) and event.data["detail"]["turn_number"] <= self._turn:
             self._shown = ""
         if event.event not in ("text_delta", "text"):
             return ""
         text: str = event.data["text"]
-        if event.event == "text":  # A recorded run has no increments, so the rest of a block comes with its whole text.
+        if event.event == "text":  # A recorded run has no deltas, so the rest of a block comes with its whole text.
             text = text[len(self._shown) :]
         gap = "" if self._shown or self._is_first or not text else "\n\n"
         self._shown = "" if event.event == "text" else self._shown + text
@@ -110,5 +112,5 @@ class TextPieces:
 
 
 def is_recovery(event: Event) -> bool:
-    """Whether another server goes on with the run: what has come of the turn that it names is void."""
+    """Whether another server continues the run: the events of the turn that the warning names are void."""
     return event.event == "warning" and bool(event.data["code"] == "run_recovered")

@@ -1,4 +1,4 @@
-"""Text as a person reads it before they decide: `shared/reading/hidden.ts` in Python. Pure."""
+"""Shows hidden characters to a person who decides: `shared/reading/hidden.ts` in Python."""
 
 from __future__ import annotations
 
@@ -11,30 +11,32 @@ from unicodedata import normalize
 from ._characters import HIDDEN, MARKS, MODIFIERS, PICTOGRAPHS
 
 _P, _M = f"[{PICTOGRAPHS}]", f"[{MODIFIERS}]"
-#: A joiner within an emoji, and what makes a sign an emoji.
+#: A joiner within an emoji, and the selector that makes a character an emoji.
 _WITHIN_EMOJI = rf"(?:(?<={_P})|(?<={_P}{_M})|(?<={_P}\ufe0f)|(?<={_P}{_M}\ufe0f))\u200d(?={_P})|(?<={_P})\ufe0f"
 _HIDDEN = re.compile(rf"(?!{_WITHIN_EMOJI})[{HIDDEN}]")
-#: A backslash that may begin what looks like one of our escapes.
+#: A backslash that may look like the beginning of one of our escapes.
 _ESCAPE_LIKE = re.compile(r"\\(?=u([\da-f]{4})|u\{([\da-f]{5,6})\}|r)", re.ASCII)
-#: Characters that may be written in another way and look the same.
+#: Characters with another spelling that looks the same.
 _COMPOSED = re.compile(
     rf"[^\n\r\u2028\u2029][{MARKS}]+|[\u0340-\u0343\u0374\u037e\u0387\u1f71-\u1fff\u2126-\u212b\u2329\u232a\uf900-\ufaff\U0002f800-\U0002fa1f]"
 )
 
 
 def show_hidden(text: str) -> str:
-    """The text with what a reader does not see as an escape, so that two texts that differ never look alike. Line ends and tabs stay."""
+    """The text with escapes for invisible characters, so that two different texts never look alike. Line ends and
+    tabs stay.
+    """
     return _escape_hidden(_ESCAPE_LIKE.sub(_backslash, text), _shown)
 
 
 def show_controls(text: str) -> str:
-    """The same as one line."""
+    """The same, as one line."""
     one_line = show_hidden(re.sub(r"\\(?=[nt])", lambda _: r"\u005c", text))
     return one_line.replace("\n", r"\n").replace("\t", r"\t")
 
 
 def show_json(value: Any, indent: int | None = None) -> str:
-    """JSON that means what the value is, and in which no string holds what is hidden."""
+    """The value as JSON in which invisible characters are escaped."""
     separators = (",", ": " if indent else ":")
     return _escape_hidden(json.dumps(value, ensure_ascii=False, indent=indent, separators=separators), _json_escape)
 
@@ -67,6 +69,6 @@ def _escape(char: str) -> str:
 
 
 def _json_escape(char: str) -> str:
-    """JSON has escapes of UTF-16 alone."""
+    """JSON escapes are UTF-16 units."""
     units = char.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))

@@ -1,4 +1,4 @@
-"""The parts of requests, and when one is sent again. Pure: the same for both clients."""
+"""The parts of requests, and when one is repeated. No input or output: the same for both clients."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from .errors import AgentEngineError, ApiError, ConnectionFailed, WrongAnswer
 Json = dict[str, Any]
 Token = str | Callable[[str | None], Any] | None
 
-#: A longer pause that a server asks for is the caller's decision.
+#: If a server asks for a longer pause, the caller decides whether to wait.
 MOST_RETRY_AFTER = 60.0
 EVENTS = "text/event-stream"
 
 
 @dataclass(frozen=True)
 class Settings:
-    """`attempts`: how often a request that may be repeated is sent. `resume`: how long a stream that broke looks for a server that answers.
+    """`attempts`: how often a request that may be repeated is sent. `resume`: how long a broken stream tries to reach
+    a server.
     `request`: how long an answer may take. `stall`: how long a stream may be silent. Times are seconds."""
 
     attempts: int = 4
@@ -36,7 +37,7 @@ class Call:
 
     query: Mapping[str, Any] = field(default_factory=dict)
     body: Any = None
-    #: Gives the bytes of a body that is no JSON: anew for each time that it is sent.
+    #: Returns the bytes of a body that is not JSON; called each time the request is sent.
     content: Callable[[], Any] | None = None
     key: str | None = None
     last_event_id: str | None = None
@@ -49,7 +50,7 @@ DRY = {"dry_run": "true"}
 
 
 class Auto:
-    """Stands for a key that is made at random."""
+    """Means that a random key is made."""
 
 
 AUTO = Auto()
@@ -57,23 +58,26 @@ Key = str | None | Auto
 
 
 def key_of(given: Key) -> str | None:
-    """The key of a request, also of one that nobody named: it makes the request safe to repeat."""
+    """The key of a request, a random one if none was given: it makes the request safe to repeat."""
     return f"auto-{secrets.token_hex(16)}" if isinstance(given, Auto) else given
 
 
 def at(path: str, text: str) -> str:
-    """A path that ends with an id, or another text from outside."""
+    """Adds an id, or another text from outside, to a path."""
     return path + quote(text, safe="")
 
 
 def backoff(failures: int, first: float, most: float = 5.0) -> float:
-    """Half to all of a pause that doubles with each failure, so that many clients do not come back at the same time."""
+    """A random pause, whose upper limit doubles with each failure, so that many clients do not return at the same
+    time.
+    """
     return float(min(most, first * 2 ** (failures - 1)) * (0.5 + random.random() / 2))
 
 
 def pause_before_repeat(cause: AgentEngineError, method: str, has_key: bool, failures: int) -> float | None:
-    """`None` where the request must not be sent again. 429 refuses before anything is done. After any other failure the server may have
-    done what it was asked for, so only requests that mean the same twice are repeated."""
+    """`None` if the request must not be sent again. 429 refuses before anything is done. After any other failure the
+    server may have carried out the request, so only requests that are safe to repeat are repeated.
+    """
     is_safe = has_key or method in ("GET", "DELETE")
     pause = backoff(failures, 0.25)
     if isinstance(cause, WrongAnswer):

@@ -1,4 +1,4 @@
-"""Server-sent events from bytes. Pure: the same for both twins."""
+"""Parses server-sent events from bytes. No input or output: the same for both clients."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NEWLINE = re.compile(r"\r\n|\n|\r")
 
 @dataclass(frozen=True)
 class SseEvent:
-    """`id` is the newest that the stream has named."""
+    """`id` is the newest id in the stream so far."""
 
     id: str
     event: str
@@ -22,7 +22,7 @@ class SseEvent:
 
 
 class SseParser:
-    """Lines end with CR, LF or both, wherever the bytes are divided. An event that is not complete at the end is dropped."""
+    """Lines end with CR, LF or both, wherever the bytes are divided. An incomplete event at the end is dropped."""
 
     def __init__(self) -> None:
         #: The pause before a new connection in seconds, when the server asks for it.

@@ -1,4 +1,4 @@
-"""Answers of a form: a JSON Schema, or a model of pydantic, which this package does not need."""
+"""Typed answers: by a JSON Schema, or by a pydantic model; this package does not require pydantic."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ._requests import Json
 
 @runtime_checkable
 class PydanticModel(Protocol):
-    """A class of pydantic 2, as far as it is used here."""
+    """The methods of a pydantic 2 class that are used here."""
 
     def model_json_schema(self) -> dict[str, Any]: ...
     def model_validate(self, obj: Any) -> Any: ...
@@ -20,12 +20,12 @@ Schema = Mapping[str, Any] | PydanticModel
 
 
 def body_of(prompt: str, schema: Schema | None, body: Json) -> Json:
-    """The body of a request whose answer is to fit the schema, if there is one."""
+    """The body of a request whose answer must fit the schema, if one is given."""
     if schema is None:
         return {"prompt": prompt, **body}
     return {"prompt": prompt, "response_schema": schema.model_json_schema() if isinstance(schema, PydanticModel) else schema, **body}
 
 
 def value_of(output: Any, schema: Schema | None) -> Any:
-    """The output as the caller wants it: an instance of the model, where one was given."""
+    """The output for the caller: an instance of the model if one was given."""
     return schema.model_validate(output) if isinstance(schema, PydanticModel) else output

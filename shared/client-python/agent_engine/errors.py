@@ -1,4 +1,4 @@
-"""What goes wrong, as exceptions."""
+"""The exceptions of this package."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ApiError(AgentEngineError):
         self.problems: list[dict[str, str]] = error.get("problems", [])
         #: Names the request in the server's log.
         self.request_id = headers.get("x-request-id")
-        #: When the server wants to be asked again, in seconds.
+        #: After how many seconds the server accepts the request again.
         self.retry_after = _seconds_of(headers.get("retry-after"))
 
 
@@ -33,12 +33,12 @@ def _error_of(body: str) -> dict[str, Any]:
     try:
         error = object_in(body).get("error")
     except WrongAnswer:
-        return {}  # A proxy answered, not the server.
+        return {}  # A proxy has answered, not the server.
     return error if isinstance(error, dict) else {}
 
 
 def object_in(text: str) -> dict[str, Any]:
-    """The JSON object that a text is, as every answer of the server."""
+    """Parses a text as a JSON object, which every answer of the server is."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as cause:
@@ -61,7 +61,9 @@ class ConnectionFailed(AgentEngineError):
 
 
 class WrongAnswer(ConnectionFailed):
-    """An answer of something that is no agent-engine, such as a proxy, a sign-in page or another server. It would answer in the same way again."""
+    """The answer does not come from an agent-engine, but from a proxy, a sign-in page or another server. A repetition
+    would not help.
+    """
 
     def __init__(self, came: Any) -> None:
         super().__init__(f"the answer is {came!r:.200}: check the url")
@@ -81,7 +83,7 @@ class RunFailed(AgentEngineError):
 
 
 class RunLost(AgentEngineError):
-    """The server knows the run no more: nobody read it for too long, or its record has expired."""
+    """The server no longer knows the run: nobody has read it for too long, or its record has expired."""
 
     def __init__(self, run_id: str) -> None:
         super().__init__(f"the server does not know {run_id} any more")

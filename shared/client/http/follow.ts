@@ -3,20 +3,20 @@ import { type ApiError, ConnectionFailed, objectIn, wrongAnswer } from '../error
 import type { OpenStream } from './open-stream.ts'
 import { backoffMs, sleep } from './wait.ts'
 
-/** A number, but for the events of a tenant. */
+/** A number, except for the events of a tenant. */
 export type EventId = string | number
 
-/** An event with its data read. */
+/** An event with its parsed data. */
 export type FollowedEvent = { id: EventId; event: string; data: unknown }
 
 export type Followed = {
-  /** Opens the stream behind an event, in as many attempts as that takes. */
+  /** Opens the stream after an event, with repeated attempts if needed. */
   open(after: EventId | undefined): Promise<OpenStream>
   /** Whether an `error` ends the run or plan that is followed, and not only this connection. Default: never. */
   isEnd?: IsEnd
   /**
-   * Given where the ids are no numbers that rise: a connection without one says nothing of what came before it, so from the second one on
-   * it begins with a `reset`, and the first one does, too, when this is true.
+   * Set for streams whose ids are not rising numbers. As long as no id is known events may be missed between connections, so each
+   * connection from the second one on begins with a `reset`; with `true` the first one does, too.
    */
   mayMiss?: boolean
   after?: EventId | undefined
@@ -34,15 +34,15 @@ type Found = { isKnown: boolean; before: string | undefined }
 export const LAST: readonly string[] = ['done', 'error', 'plan_queued', 'result', 'plan_ended']
 
 /**
- * A run or a plan is given up after this many connections in a row without an event. With our pauses that takes about 25 minutes, and permission
- * requests wait for less. Of a tenant nothing may happen for days.
+ * A run or a plan is given up after this many connections in a row without an event. With our pauses that takes about 25 minutes; permission
+ * requests wait for a shorter time. A tenant's stream is never given up, because it may have no event for days.
  */
 const MOST_SILENT = 400
 
 /**
- * Reads a stream to its last event over as many connections as that takes, each event once and in order. Behind the last event it reads to
- * the end of the answer, so that the connection can be used again. Ends, too, when the server says that nothing follows (204). Throws what
- * no further attempt can mend.
+ * Reads a stream to its last event over as many connections as needed, each event once and in order. After the last event it reads to the
+ * end of the answer, so that the connection can be used again. It also ends when the server says that nothing follows (204). Throws errors
+ * that a further attempt cannot solve.
  */
 export async function* follow({
   open,
@@ -63,7 +63,7 @@ export async function* follow({
       mayMiss = !isNumbered
       for await (const { id: name, event, data: text } of stream.events) {
         const id = isNumbered ? Number(name) : name
-        const isKnown = isNumbered && id <= (last || -1) // 0 is the number of a warning ahead of the first event (D39.2).
+        const isKnown = isNumbered && id <= (last || -1) // 0 is the number of a warning before the first event (D39.2).
         const isError = event === 'error'
         if (isEnded || (isKnown && !isError)) continue
         const data = (id === id && objectIn(text)) || wrongAnswer(name + text)

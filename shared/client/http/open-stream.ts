@@ -7,16 +7,16 @@ export const EVENTS = 'text/event-stream'
 export type OpenStream = {
   response: Response
   events: AsyncGenerator<SseEvent, void, undefined>
-  /** Closes the connection. Whoever reads the events does so in the end, as nothing else does. */
+  /** Closes the connection. The reader of the events must abort it at the end: nothing else does. */
   abort: AbortController
   /** The pause before the next connection, when the stream has asked for one. */
   retryMs?: number
 }
 
-/** The stream of a response, which `abort` ends. */
+/** Opens the stream of a response; `abort` ends it. */
 export function openStream(response: Response, abort: AbortController, stallMs: number): OpenStream {
   const type = response.headers.get('content-type')
-  // A stream that is none comes from something between us and the server, which would answer in the same way again.
+  // Another type comes from something between us and the server, such as a proxy, and would come again.
   if (response.status === 200 && !type?.startsWith(EVENTS)) wrongAnswer(type)
   const decoder = new TextDecoder()
   async function* read(): AsyncGenerator<string, void, undefined> {
@@ -31,19 +31,19 @@ export function openStream(response: Response, abort: AbortController, stallMs: 
   return stream
 }
 
-/** One event of an event stream. `id` is the newest that the stream has named. */
+/** One event of an event stream. `id` is the newest id in the stream so far. */
 export type SseEvent = { id: string; event: string; data: string }
 
 /** An event above this many characters is refused. The server sends far smaller ones. */
 const MAX_EVENT_CHARS = 32 * 1024 * 1024
 
-/** The name of a field, and its value without the blank in front. */
+/** The name of a field, and its value without the leading blank. */
 const FIELD = /^([^:]*):? ?(.*)$/s
 
 /**
- * Makes events of the text of a stream, as the specification of server-sent events says: lines end with CR, LF or both, wherever the
- * text is divided. An event that is not complete at the end is dropped. `onRetry` gets the pause before a new connection that the server
- * asks for: at most 99,999 ms.
+ * Parses the events in the text of a stream, by the specification of server-sent events: lines end with CR, LF or both, wherever the
+ * text is divided. An incomplete event at the end is dropped. `onRetry` gets the pause before a new connection that the server asks for:
+ * at most 99,999 ms.
  */
 export async function* readEvents(
   texts: AsyncIterable<string>,
@@ -55,14 +55,14 @@ export async function* readEvents(
   let event = ''
   let data = ''
   for await (const text of texts) {
-    // An LF behind the CR at the end of the text before belongs to it.
+    // An LF after a CR that ended the previous text belongs to that CR.
     const lines = (endedWithCr ? text.replace(/^\n/, '') : text).split(/\r\n|\n|\r/)
     if (text) endedWithCr = text.endsWith('\r')
     lines[0] = rest + lines[0]
     rest = lines.pop() ?? ''
     if (rest.length + data.length > MAX_EVENT_CHARS) throw new RangeError('an event is too large')
     for (const line of lines) {
-      const [, field, value] = FIELD.exec(line) as unknown as [string, string, string] // It fits every line.
+      const [, field, value] = FIELD.exec(line) as unknown as [string, string, string] // The expression matches every line.
       if (field === 'id' && !value.includes('\0')) id = value
       if (field === 'event') event = value
       if (field === 'data') data += `${value}\n`

@@ -6,16 +6,16 @@ export type Page<Item> = { items: Item[]; next_cursor: string | null; incomplete
 
 /** A list of the API: iterate over all its items, or read one page. */
 export type Pages<Item> = AsyncIterable<Item> & {
-  /** The page behind a cursor, or the first one. */
+  /** The page after a cursor, or the first one. */
   page(cursor?: string): Promise<Page<Item>>
   /** All items, up to this many. */
   all(most?: number): Promise<Item[]>
 }
 
-/** Lists what the path has. */
+/** Lists the items of a path. */
 export type ListPages<Item> = (query?: Query, options?: CallOptions) => Pages<Item>
 
-/** Reads what the path has, one by its id or name (`has`: the field of it), and in lists. */
+/** Reads the items of a path: one by its id or name (`has` is a field that every item has), and in lists. */
 export const createReads = <One, Listed>(transport: Transport, path: string, has: string) => ({
   get: (id: string, options?: CallOptions): Promise<One> =>
     transport.json('GET', path + at`/${id}`, { ...options, has }),
@@ -28,7 +28,7 @@ export const pages =
   (query, options) => {
     const page = async (cursor?: string): Promise<Page<Item>> => {
       const answer = await transport.json<Page<Item>>('GET', path, { ...options, query: { ...query, cursor } })
-      // The first list of an answer has its items.
+      // The first list in an answer contains its items.
       const listed: Item[] | undefined = Object.values(answer ?? {}).find(Array.isArray)
       return { ...answer, items: listed ?? wrongAnswer(answer) }
     }

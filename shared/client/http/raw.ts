@@ -28,20 +28,20 @@ export type RawInit<P extends keyof Paths, M extends Method> = PathOf<Operation<
 
 type JsonIn<Answer> = Answer extends { content: { 'application/json': infer Body } } ? Body : never
 
-/** The JSON of a good answer. */
+/** The JSON of a successful answer. */
 export type RawAnswer<P extends keyof Paths, M extends Method> =
   Operation<P, M> extends { responses: infer Answers }
     ? { [Status in keyof Answers]: Status extends 200 | 201 | 202 ? JsonIn<Answers[Status]> : never }[keyof Answers]
     : never
 
-/** `init` may be left out where nothing in it is required. */
+/** `init` may be left out if none of its fields is required. */
 type Args<Init> = object extends Init ? [init?: Init] : [init: Init]
 
 export type UntypedInit = CallOptions & { query?: Query; body?: unknown; idempotencyKey?: string }
 
-/** Every endpoint that answers JSON, with the types of the API document, and with the transport's deadlines and repeats. */
+/** Every endpoint that answers with JSON, with the types of the API document and the transport's deadlines and repetitions. */
 export type Raw = { [M in Method]: Send<M> } & {
-  /** Any request, without types. `path` is sent as it is. */
+  /** Any request, without types. `path` is sent unchanged. */
   request<Answer = unknown>(method: string, path: string, init?: UntypedInit): Promise<Answer>
 }
 

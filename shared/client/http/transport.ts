@@ -5,18 +5,18 @@ import { backoffMs, linkedAbort, sleep, within } from './wait.ts'
 export type EngineOptions = {
   /** The address of the API with its base path: `https://agents.example.com/api/v1`. */
   url: string
-  /** Sent as the bearer token. A function is asked before each request, and once more, with the token that was refused, after a 401. */
+  /** Sent as the bearer token. A function is called before each request, and once more, with the refused token, after a 401. */
   token?: string | ((refused?: string) => string | undefined | Promise<string | undefined>) | undefined
   /** Further headers of each request, such as those of a trace. */
   headers?: (() => Record<string, string>) | undefined
   /** Replaces the global `fetch`. */
   fetch?: typeof fetch | undefined
   /**
-   * `attempts`: how often a request that may be repeated is sent, 4 unless given. `resumeMs`: how long a stream that broke looks for a
-   * server that answers, 30,000 unless given.
+   * `attempts`: how often a repeatable request is sent, by default 4. `resumeMs`: how long a broken stream tries to reach a server, by
+   * default 30,000.
    */
   retry?: { attempts?: number | undefined; resumeMs?: number | undefined } | undefined
-  /** `requestMs`: how long an answer may take, 30,000 unless given. `stallMs`: how long a stream may be silent, 45,000 unless given. */
+  /** `requestMs`: how long an answer may take, by default 30,000. `stallMs`: how long a stream may be silent, by default 45,000. */
   timeouts?: { requestMs?: number | undefined; stallMs?: number | undefined } | undefined
 }
 
@@ -38,9 +38,9 @@ export type Call = CallOptions & {
   body?: unknown
   idempotencyKey?: string | undefined
   lastEventId?: string | number | undefined
-  /** It may be repeated without a key, because carrying it out twice changes nothing more. */
+  /** Set when it may be repeated without a key, because carrying it out twice changes nothing more. */
   isSafe?: boolean
-  /** A field that every answer of an agent-engine has here: one without it comes from something else. */
+  /** A field that every answer of an agent-engine to this request has: an answer without it comes from another server. */
   has?: string
 }
 
@@ -53,13 +53,13 @@ type Given<Values> = { [Name in keyof Values as undefined extends Values[Name] ?
 /** The values that are not undefined, which JSON leaves out. */
 export const given = <Values extends object>(values: Values): Given<Values> => JSON.parse(JSON.stringify(values))
 
-/** A longer pause that a server asks for is the caller's decision. */
+/** If a server asks for a longer pause, the caller decides whether to wait. */
 const MOST_RETRY_AFTER_MS = 60_000
 
-/** Sends requests: with the token, a deadline, and again where that is safe. */
+/** Sends requests with the token and a deadline, and repeats them if that is safe. */
 export class Transport {
   readonly #options: EngineOptions
-  /** How far this machine's clock is behind the server's. */
+  /** By how much this machine's clock is behind the server's. */
   #offsetMs = 0
 
   constructor(options: EngineOptions) {
@@ -71,12 +71,12 @@ export class Transport {
     return this.#repeat({ method, path, ...call })
   }
 
-  /** A stream of events that has begun. One that is asked for with GET is looked for as long as `retry.resumeMs` says. */
+  /** Opens a stream of events. With GET the attempts are repeated for `retry.resumeMs`. */
   openStream(method: 'GET' | 'POST', path: string, call: Call): Promise<OpenStream> {
     return this.#repeat({ method, path, isStream: true, ...call })
   }
 
-  /** A time of the server, by this machine's clock, as far as the newest answer tells it. */
+  /** Converts a time of the server to this machine's clock, by the difference that the newest answer has shown. */
   localTime(serverTime: string): Date {
     return new Date(Date.parse(serverTime) - this.#offsetMs)
   }
@@ -104,7 +104,7 @@ export class Transport {
     }
   }
 
-  /** Reads an answer: a stream until `abort` is aborted. Throws `ApiError` for one that refuses. */
+  /** Sends a request once and reads the answer, or returns it as a stream. Throws `ApiError` for a refusal. */
   async #attempt(request: Sent, abort: AbortController): Promise<unknown> {
     const { token, timeouts: { stallMs = 45_000 } = {} } = this.#options
     const isAsked = typeof token === 'function'
@@ -115,7 +115,7 @@ export class Transport {
       response = await this.#send(request, await token(first), abort.signal)
     }
     const offsetMs = Date.parse(response.headers.get('date') ?? '') - Date.now()
-    // The header has whole seconds, and the answer was on its way: a small difference is none.
+    // A small difference is ignored: the header has whole seconds, and the answer took some time to arrive.
     this.#offsetMs = Math.abs(offsetMs) > 1_500 ? offsetMs : 0
     if (response.ok && request.isStream) return openStream(response, abort, stallMs)
     const text = await response.text().catch(connectionFailed)
@@ -143,7 +143,7 @@ export class Transport {
       method,
       headers: { ...headers?.(), ...(own as Record<string, string>) },
       body: isBytes ? body : JSON.stringify(body),
-      // A body goes to the server that it was written for, and to no other.
+      // A request with a body follows no redirect: the body is meant for this server only.
       redirect: body === undefined ? 'follow' : 'error',
       signal,
     }).catch(connectionFailed)
@@ -152,7 +152,7 @@ export class Transport {
 
 /**
  * Returns `Infinity` for a request that must not be sent again. 429 refuses before anything is done. After any other failure the server may have
- * done what it was asked for, so only requests that mean the same twice are repeated.
+ * carried out the request, so only requests that are safe to repeat are repeated.
  */
 function pauseBeforeRepeat(cause: unknown, { method, isSafe, idempotencyKey }: Sent, failures: number): number {
   const { status = cause instanceof ConnectionFailed ? 503 : 0, retryAfterMs = backoffMs(failures) } =

@@ -3,8 +3,8 @@ import type { Raw } from '../http/raw.ts'
 import type { CallOptions } from '../http/transport.ts'
 
 /**
- * What starts would call first, and cost: `createEstimates(engine)`. Nothing is started, stored or reserved, and what a start refuses is an `ApiError`. It is no
- * part of the engine, so that a page which estimates nothing loads nothing of it.
+ * Estimates the first model call of starts, and their cost: `createEstimates(engine)`. Nothing is started, stored or reserved; a request that a start
+ * would refuse throws `ApiError`. A separate function, so that pages without estimates do not load it.
  */
 export function createEstimates({ raw }: { raw: Raw }) {
   const ask = (path: string, body: unknown, options?: CallOptions) =>

@@ -10,13 +10,13 @@ export type FlowEvent = Schema<'FlowEventFrame'>
 
 type Answer = Omit<Schema<'FlowAnswer'>, 'output' | 'problems'>
 
-/** `ok`: the output fits the flow's `output_schema`. Otherwise `problems` say why not. */
+/** `ok`: the output fits the flow's `output_schema`. If not, `problems` says why. */
 export type FlowOutcome<Output> = Answer &
   ({ ok: true; output: Output } | { ok: false; problems: Schema<'OutputProblems'> })
 
 export type FlowRunOptions = Omit<CallOptions, 'timeoutMs'> & Keyed & { onEvent?: (event: FlowEvent) => void }
 
-/** The request of `run`. `instance` stands for `provider_instance`. */
+/** The request of `run`. `instance` is sent as `provider_instance`. */
 export type FlowRun = Omit<Schema<'FlowRunRequest'>, 'provider_instance'> & { instance: string }
 
 export type Flows = ReturnType<typeof createFlows>
@@ -24,8 +24,8 @@ export type Flows = ReturnType<typeof createFlows>
 /** Named flows: JSON in, JSON out that fits a schema. */
 export const createFlows = (transport: Transport) => ({
   /**
-   * Runs a published flow. It is followed as a stream, so that a connection that breaks costs nothing. Throws `ApiError` for what is
-   * refused and `RunFailed` for a flow that fails.
+   * Runs a published flow. It is followed as a stream, so that a broken connection loses nothing. Throws `ApiError` when the server
+   * refuses it, and `RunFailed` when the flow fails.
    */
   async run<Output = unknown>(
     name: string,
@@ -47,5 +47,5 @@ export const createFlows = (transport: Transport) => ({
   ...createReads<Schema<'Flow'>, Schema<'ListedFlow'>>(transport, '/flows', 'name'),
 })
 
-/** An `error` without a trace id ends the stream and not the flow. */
+/** An `error` without a trace id ends only the stream, not the flow. */
 const isEnd: IsEnd = ({ trace_id: traceId }) => traceId !== undefined

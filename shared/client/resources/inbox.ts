@@ -6,7 +6,7 @@ import { PendingAsks } from '../run/pending-asks.ts'
 import type { PermissionAsk, Resolution } from '../run/permission-ask.ts'
 import { tenantEvents } from './tenant-events.ts'
 
-/** The tenant's permission requests, which are read on while the reader decides. What waits is bounded by what the server lets wait. */
+/** The tenant's permission requests. It continues to read while the caller decides; the server's own limits bound how many wait here. */
 export async function* watchInbox(
   transport: Transport,
   options: CallOptions,
@@ -30,7 +30,7 @@ export async function* watchInbox(
   }
 }
 
-/** Reads each request that is pending or comes, and how those that were read are decided. */
+/** Reads each pending and each new request, and the decisions of those that were read. */
 async function* readAsks(transport: Transport, call: CallOptions): AsyncGenerator<PermissionAsk, void, undefined> {
   const pending = new PendingAsks({ transport })
   const list = pages<Schema<'PendingPermission'>>(transport, '/permissions')

@@ -11,15 +11,15 @@ export type Permissions = ReturnType<typeof createPermissions>
 
 /** The permission requests of all the tenant's runs. */
 export const createPermissions = (transport: Transport) => ({
-  /** Those that are pending, oldest first. */
+  /** The pending requests, oldest first. */
   list: (options?: CallOptions): Pages<Schema<'PendingPermission'>> =>
     pages<Schema<'PendingPermission'>>(transport, '/permissions')(undefined, options),
 
-  /** One that is pending, or was decided: then it has `decided_at`. Throws `ApiError` 404 for one that is not known. */
+  /** One request. If it was decided it has `decided_at`. Throws `ApiError` 404 for an unknown one. */
   get: (requestId: string, options?: CallOptions): Promise<Schema<'PendingPermission'> | Schema<'DecidedPermission'>> =>
     transport.json('GET', path`/permissions/${requestId}`, { ...options, has: 'id' }),
 
-  /** Those that were decided, newest first: by whom, when and how. */
+  /** The decided requests, newest first: by whom, when and how. */
   decided: (query?: { since?: string }, options?: CallOptions): Pages<Schema<'DecidedPermission'>> =>
     pages<Schema<'DecidedPermission'>>(transport, '/permissions')({ state: 'decided', ...query }, options),
 
@@ -27,7 +27,7 @@ export const createPermissions = (transport: Transport) => ({
   remembered: (options?: CallOptions): Pages<Schema<'RememberedPermission'>> =>
     pages<Schema<'RememberedPermission'>>(transport, '/permissions')({ state: 'remembered' }, options),
 
-  /** Answers a request of a session; of a one-shot run its id stands for the session. Throws `ApiError` 409 or 404 when it is too late. */
+  /** Answers a request of a session, or of a one-shot run, whose id is then the `sessionId`. Throws `ApiError` 409 or 404 when it is too late. */
   reply: (sessionId: string, requestId: string, body: PermissionReply, options?: CallOptions): Promise<void> =>
     transport.json('POST', path`/sessions/${sessionId}/permissions/${requestId}`, { body, ...options }),
 
@@ -39,8 +39,8 @@ export const createPermissions = (transport: Transport) => ({
     }),
 
   /**
-   * Each request that is pending or comes, once, of every run of the tenant. It reads on while its reader decides, so that
-   * `ask.signal` tells of answers that others give. It ends when the signal is aborted (with its reason) or the loop is left.
+   * Yields each pending and each new request of all the tenant's runs once. It continues to read while the caller decides, so
+   * that `ask.signal` reports decisions by others. It ends when the signal is aborted (with its reason) or the loop is left.
    */
   watch: (options: Omit<CallOptions, 'timeoutMs'> = {}): AsyncGenerator<PermissionAsk, void, undefined> =>
     watchInbox(transport, options),

@@ -8,13 +8,13 @@ export type PlanEvent = Schema<'PlanEventFrame'>
 
 export type PlanProgressStep = { id: string; title?: string; status: Schema<'StepStatus'>; error?: string }
 
-/** How far a plan is. `done` counts the steps that need nothing more: done, failed and skipped ones. */
+/** A plan's progress. `done` counts the steps that have ended: done, failed and skipped ones. */
 export type PlanProgress = {
   done: number
   total: number
   status: Schema<'PlanStatus'>
   steps: readonly PlanProgressStep[]
-  /** The plan as it was read last, when the progress began and at the end, with the states of its steps since. */
+  /** The plan as it was last read, at the beginning and at the end, with its steps' newest states. */
   plan: Schema<'Plan'>
 }
 
@@ -24,14 +24,14 @@ type FollowOptions = Omit<CallOptions, 'timeoutMs'>
 export type PlanHandle = {
   readonly id: string
   get(options?: CallOptions): Promise<Schema<'Plan'>>
-  /** How far the plan is, now and after each change until it ends. */
+  /** The plan's progress, now and after each change until it ends. */
   progress(options?: FollowOptions): AsyncGenerator<PlanProgress, void, undefined>
   /** The plan's events from the first one on. */
   events(options?: FollowOptions): AsyncGenerator<PlanEvent, void, undefined>
-  /** The plan once it has ended, whether its steps were done or not: `status` says so. */
+  /** The plan once it has ended; `status` says whether its steps succeeded. */
   result(options?: FollowOptions): Promise<Schema<'Plan'>>
   cancel(options?: CallOptions): Promise<void>
-  /** Submits what is left of a plan that has ended. */
+  /** Submits the unfinished steps of a plan that has ended. */
   retry(options?: CallOptions): Promise<PlanHandle>
 }
 
@@ -62,7 +62,7 @@ export function createPlan(transport: Transport, id: string): PlanHandle {
     async result(options) {
       let last: PlanProgress | undefined
       for await (last of progress(options));
-      return (last as PlanProgress).plan // There is one at least.
+      return (last as PlanProgress).plan // There is always at least one progress.
     },
     cancel: (options) => transport.json('POST', `${own}/cancel`, options),
     async retry(options) {
@@ -74,7 +74,7 @@ export function createPlan(transport: Transport, id: string): PlanHandle {
   }
 }
 
-/** The plan when the event changes a step of it. The events are replayed from the first one, so some tell what the plan has shown already. */
+/** The plan, if the event changes one of its steps. The events are replayed from the first one, so some show what the plan already contains. */
 function planAfter(plan: Schema<'Plan'>, { data }: PlanEvent): Schema<'Plan'> | undefined {
   if (!('step_id' in data)) return undefined
   const { step_id: id, status, error }: StepChange = { status: 'running', ...data }

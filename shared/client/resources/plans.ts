@@ -17,7 +17,7 @@ export const createPlans = (transport: Transport) => ({
   /** A plan that was submitted before. */
   of: (id: string): PlanHandle => createPlan(transport, id),
 
-  /** All that is wrong with a plan, and its waves. Nothing is submitted. */
+  /** All problems of a plan, and its waves. Nothing is submitted. */
   check: (body: Schema<'PlanRequest'>, options?: CallOptions): Promise<Schema<'PlanCheck'>> =>
     transport.json('POST', '/plans/check', { body, ...options }),
 

@@ -32,7 +32,7 @@ export const createSessions = (transport: Transport) => ({
   list: pages<Schema<'SessionInfoResponse'>>(transport, '/sessions'),
 })
 
-/** With `schema` the output is a value that fits it. */
+/** With `schema` the output is a value that fits the schema. */
 export type SendMessage = {
   <T = unknown>(message: Typed<Schema<'SendMessageRequest'>, T>, options?: RunOptions): RunStream<T>
   (message: string | Schema<'SendMessageRequest'>, options?: RunOptions): RunStream
@@ -58,7 +58,7 @@ export function createSession(transport: Transport, id: string) {
     /** The history that the next message continues, oldest first, or the branch that ends with the message `head`. */
     messages: pages<Schema<'SessionMessage'>>(transport, `${own}/messages`),
 
-    /** Makes a session that goes on by itself from the message `at`, or from the last one of the run `at`. */
+    /** Creates a separate session that continues from the message `at`, or from the last one of the run `at`. */
     fork: (at: string, session_id?: string, options?: CallOptions): Promise<Schema<'ForkedSession'>> =>
       transport.json('POST', `${own}/fork`, { body: { at, session_id }, ...options }),
 

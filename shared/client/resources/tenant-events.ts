@@ -3,17 +3,17 @@ import { follow } from '../http/follow.ts'
 import type { CallOptions, Transport } from '../http/transport.ts'
 
 export type TenantEventsOptions = Omit<CallOptions, 'timeoutMs'> & {
-  /** All unless given. */
+  /** By default all types. */
   types?: readonly TenantEventName[]
   /** The id of the last event that the reader has. */
   after?: string | undefined
-  /** Whether the first event is a `reset`, which comes once the stream is open: what happens from then on is not missed. */
+  /** Whether the first event is a `reset`. It comes once the stream is open: later events are not missed. */
   mayMiss?: boolean
 }
 
 /**
- * The tenant's events, over as many connections as that takes, until the signal is aborted or the loop is left. `reset`
- * comes when events are missing, also when a connection breaks before its first event.
+ * The tenant's events, over as many connections as needed, until the signal is aborted or the loop is left. `reset`
+ * comes when events may be missing, also when a connection breaks before its first event.
  */
 export function tenantEvents(
   transport: Transport,

@@ -2,21 +2,21 @@ import type { Schema } from '../api.ts'
 import { isRefusal } from '../errors.ts'
 import type { RunStream } from './run-stream.ts'
 
-/** A call of one of the caller's own tools (`client_tools`), as its `tool_use` event has it. */
+/** A call of one of the caller's own tools (`client_tools`), as in its `tool_use` event. */
 export type ToolCall = Schema<'ToolUseData'>
 
 /**
- * Makes a call of the caller's own tools. The model reads what it returns, as JSON where it is no text, and what it throws as the error of a call that has
- * failed. With `undefined` the call is left to others.
+ * Executes a call of the caller's own tools. The model reads the returned value (as JSON unless it is a text); a thrown error becomes the error of a
+ * failed call. With `undefined` the call is left to others.
  */
 export type OnToolCall = (call: ToolCall) => unknown
 
 /**
- * Makes the calls of the caller's own tools while the run is read, each once, and sends their answers; one that comes too late counts no more. Returns a
+ * Executes the calls of the caller's own tools while the run is read, each once, and sends their answers; a late answer is ignored. Returns a
  * function that stops that.
  */
 export function makeCalls<T>(run: RunStream<T>, onToolCall: OnToolCall): () => void {
-  /** A call comes again when another server goes on with the run. */
+  /** A call comes again when another server continues the run. */
   const made = new Set<string>()
   return run.on('event', async ({ event, data }) => {
     if (event !== 'tool_use' || !data.expires_at || made.has(data.id)) return

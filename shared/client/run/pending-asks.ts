@@ -7,10 +7,10 @@ import {
   type Resolution,
 } from './permission-ask.ts'
 
-/** Permission requests that nobody has decided, as far as is known, by their ids. */
+/** Permission requests without a known decision, by their ids. */
 export class PendingAsks extends Map<string, PermissionAsk> {
   readonly #origin: PermissionOrigin
-  /** The ids of all requests of the run so far. One comes again when another server goes on with it. */
+  /** The ids of all requests of the run so far. A request comes again when another server continues the run. */
   readonly #begun = new Set<string>()
 
   constructor(origin: PermissionOrigin) {
@@ -35,7 +35,7 @@ export class PendingAsks extends Map<string, PermissionAsk> {
     return ask
   }
 
-  /** Tells those that are meant how they were decided. */
+  /** Settles the requests for which `isMeant` is true. */
   settle(resolution: Resolution, isMeant: (ask: PermissionAsk) => boolean = () => true): void {
     for (const [id, ask] of this) if (isMeant(ask) && this.delete(id)) ask.settle(resolution)
   }

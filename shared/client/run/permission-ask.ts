@@ -16,7 +16,7 @@ export type PermissionRequest = Schema<'PermissionRequestData'> &
 /** Where requests come from. */
 export type PermissionOrigin = {
   transport: Transport
-  /** The session of the reply's path, where it is neither named by the request nor the run. It may have to be asked for. */
+  /** Returns the session for the reply's path, if it is neither named in the request nor the run itself. It may need a request to the server. */
   sessionOf?(runId: string): string | undefined | Promise<string | undefined>
 }
 
@@ -34,18 +34,18 @@ export type PermissionAsk = {
   readonly message: string
   /** The effect that the call would have: a change of a file, a command or a request. */
   readonly preview: Schema<'PermissionPreview'> | undefined
-  /** Converted to this machine's clock, whose difference to the server's is known from its answers. */
+  /** Converted to this machine's clock, by the difference that the server's answers have shown. */
   readonly expiresAt: Date
-  /** Aborted when the server says that the request is decided, here, elsewhere or by its deadline. Close the question that you show. */
+  /** Aborted when the server reports a decision, which was made here, elsewhere or by the deadline. Close the question that you show. */
   readonly signal: AbortSignal
-  /** How it was decided, as soon as that is known. */
+  /** How it was decided, once that is known. */
   readonly resolution: Resolution | undefined
   /**
    * Lets the tool run. `remember` allows it for the rest of the session, `input` lets it run with another input. Resolves with `false`
-   * when the request was decided before, elsewhere or by its deadline.
+   * when the request was already decided, elsewhere or by its deadline.
    */
   allow(options?: AllowOptions): Promise<boolean>
-  /** Refuses the call. The model reads the reason. Resolves as `allow` does. */
+  /** Refuses the call. The model reads the reason. Resolves like `allow`. */
   deny(reason?: string, call?: CallOptions): Promise<boolean>
   /** Called when the decision is known. */
   settle(resolution: Resolution): void
@@ -85,7 +85,7 @@ export function createAsk(request: PermissionRequest, runId: string, origin: Per
   return ask
 }
 
-/** Sends a reply, and again when its answer was lost: one of all replies counts. */
+/** Sends a reply, and repeats it when its answer was lost; only one reply counts. */
 async function reply(ask: PermissionAsk, { transport, sessionOf }: PermissionOrigin, call: Reply): Promise<boolean> {
   const { request, id, runId, resolution } = ask
   if (resolution) return false
@@ -94,11 +94,11 @@ async function reply(ask: PermissionAsk, { transport, sessionOf }: PermissionOri
     await transport.json('POST', path`/sessions/${session}/permissions/${id}`, { ...call, isSafe: true })
     return true
   } catch (cause) {
-    // 409: somebody has replied. 404: it has expired, or its run has ended.
+    // 409: somebody else has replied. 404: it has expired, or its run has ended.
     if (!isRefusal(cause, 404, 409)) throw cause
     if (!cause.mayBeDone) return false
   }
-  // The decision, which the stream tells soon, may be that of a reply of ours whose answer was lost.
+  // The decision, which the stream shows soon, may be that of our own reply whose answer was lost.
   await sleep(TOLD_MS, ask.signal).catch(() => call.signal?.throwIfAborted())
   return ask.resolution?.allow === call.body.allow && ask.resolution.how === 'reply'
 }

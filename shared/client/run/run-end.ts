@@ -2,7 +2,7 @@ import type { RunEvent, Schema } from '../api.ts'
 import type { IsEnd } from '../http/follow.ts'
 import { given } from '../http/transport.ts'
 
-/** The end of a good run. `output` is its text, blocks of it with a blank line between them, or the value of a run with a schema. */
+/** The end of a successful run. `output` is its text, with a blank line between blocks, or the value of a run with a schema. */
 export type RunResult<T = string> = {
   runId: string
   output: T
@@ -13,9 +13,9 @@ export type RunResult<T = string> = {
   note?: string | undefined
 }
 
-/** The second one of these in a row is the end: the next events are gone, or the server cannot read them. */
+/** Codes that end the run when they come twice in a row: the next events are gone, or the server cannot read them. */
 const FINAL_WHEN_REPEATED = ['stream_gap', 'internal']
-/** Codes of errors that end one connection while the run goes on, when they repeat the number of the last event. */
+/** Codes of errors that end only the connection, not the run, if they repeat the number of the last event. */
 const CONNECTION_CODES = [...FINAL_WHEN_REPEATED, 'worker_draining', 'relay_unavailable', 'slow_consumer']
 
 /** Whether an `error` is the end of a run. */
@@ -35,7 +35,7 @@ export function resultOf<T>(runId: string, text: string, { event, data }: RunEve
 
 type EndData = Schema<'DoneData'> & { plan_id: string; note: string }
 
-/** The last event of a run of which only the record is left. */
+/** The last event of a run, made from its record when its events are no longer kept. */
 export function endOfRecord(run: Schema<'Run'>, id: number): RunEvent {
   const { status, code = 'internal', input_tokens = 0, output_tokens = 0, cost_usd = 0, turns = 0 } = run
   if (status !== 'done') return { id, event: 'error', data: endedWith(code as Schema<'RunErrorCode'>) }

@@ -10,7 +10,7 @@ import { PendingAsks } from './pending-asks.ts'
 import type { PermissionAsk } from './permission-ask.ts'
 import { endedWith, endOfRecord, isEndOfRun, type RunResult, resultOf } from './run-end.ts'
 
-/** Answers a permission request, or leaves it to others. It runs beside the reading of the stream. */
+/** Answers a permission request, or leaves it to others. The stream is read on meanwhile. */
 export type OnPermission = (ask: PermissionAsk) => unknown
 
 export type FollowOptions = Omit<CallOptions, 'timeoutMs'> & { onPermission?: OnPermission | undefined }
@@ -26,23 +26,23 @@ type RunOrigin = RunOptions & {
   isEnd?: IsEnd
   /** The number of the last event that the reader has. */
   after?: number | undefined
-  /** The session of permission replies, where it is not the run's id. */
+  /** Returns the session for permission replies, if it is not the run's id. */
   sessionOf?(runId: string): string | undefined | Promise<string | undefined>
 }
 
 type Listeners = { event: (event: RunEvent) => unknown; permission: OnPermission }
 
-/** An event, and the one behind it as soon as a reader has asked for it. */
+/** An event, and the next one as soon as a reader has asked for it. */
 type Link = { event: RunEvent; next?: Promise<Link | undefined> | undefined }
 
 type Connection = { events: AsyncGenerator<RunEvent, void, undefined>; abort: AbortController }
 
-/** How long the end of an answer may take behind the last event. */
+/** How long the end of an answer may take after the last event. */
 const CLOSE_MS = 1_000
 
 /**
- * A run, as its events. It starts when it is read for the first time, and is read no faster than its reader reads. A connection that
- * breaks is resumed; each event comes once and in order. Several may read it at the same time, each from where it begins to.
+ * A run, as its events. It starts when it is read for the first time, and is read no faster than its readers read. A connection that
+ * breaks is resumed; each event comes once and in order. Several readers may read it at the same time, each from the point at which it starts.
  */
 export class RunStream<T = string> implements AsyncIterable<RunEvent> {
   readonly #origin: RunOrigin
@@ -73,7 +73,7 @@ export class RunStream<T = string> implements AsyncIterable<RunEvent> {
     return this.#id
   }
 
-  /** The number of the newest event that was read. `engine.runs.resume(id, { after })` goes on behind it. */
+  /** The number of the newest event that was read. `engine.runs.resume(id, { after })` continues after it. */
   get lastEventId(): number {
     return this.#newest.event.id
   }
@@ -84,7 +84,7 @@ export class RunStream<T = string> implements AsyncIterable<RunEvent> {
     return this.#knownId
   }
 
-  /** The events from here on. The `error` of a run that fails comes, too, and then `RunFailed` is thrown. */
+  /** The events from here on. A failed run yields its `error` event, and then `RunFailed` is thrown. */
   async *[Symbol.asyncIterator](): AsyncGenerator<RunEvent, void, undefined> {
     this.#readers++
     try {
@@ -105,16 +105,16 @@ export class RunStream<T = string> implements AsyncIterable<RunEvent> {
     }
   }
 
-  /** The answer's text as it comes, with a blank line between its blocks. */
+  /** The answer's text while it arrives, with a blank line between its blocks. */
   async *textStream(): AsyncGenerator<string, void, undefined> {
     let shown = ''
     let gap = ''
     for await (const { event, data } of this) {
-      // Nothing is left of a turn that another server begins anew.
+      // A turn that another server repeats begins with an empty text.
       if (event === 'turn_start') shown = ''
       const isWhole = event === 'text'
       if (event !== 'text_delta' && !isWhole) continue
-      // A recorded run has no increments, so the rest of a block comes with its whole text.
+      // A recorded run has no deltas, so the rest of a block comes with its whole text.
       const text = isWhole ? data.text.slice(shown.length) : data.text
       if (text) {
         yield shown ? text : gap + text
@@ -155,7 +155,7 @@ export class RunStream<T = string> implements AsyncIterable<RunEvent> {
     return this.#id
   }
 
-  /** The event behind another one, read once for everyone who reads. */
+  /** The event after another one; it is read once for all readers. */
   #behind(link: Link): Promise<Link | undefined> {
     return (link.next ??= this.#read())
   }
@@ -167,7 +167,7 @@ export class RunStream<T = string> implements AsyncIterable<RunEvent> {
     try {
       const { done, value } = await this.#connection.events.next()
       if (!done) return { event: value }
-      // No event is left. The record of the run says how it has ended.
+      // The events are no longer kept; the record of the run says how it has ended.
       const record = await this.#origin.transport.json<Schema<'Run'>>('GET', path`/runs/${this.#knownId}`)
       return { event: endOfRecord(record, this.lastEventId) }
     } catch (cause) {
@@ -180,7 +180,7 @@ export class RunStream<T = string> implements AsyncIterable<RunEvent> {
     const { event, data } = link.event
     if (event === 'text') this.#texts.at(-1)?.push(data.text ?? wrongAnswer(data))
     if (event === 'turn_start') {
-      this.#texts.length = data.turn_number // A turn that begins anew replaces its earlier texts.
+      this.#texts.length = data.turn_number // A repeated turn replaces its earlier texts.
       this.#texts.push([])
     }
     if (LAST.includes(event)) {
@@ -194,7 +194,7 @@ export class RunStream<T = string> implements AsyncIterable<RunEvent> {
     this.#call(this.#listeners.event, link.event)
   }
 
-  /** Listeners run beside the reading. One that throws ends it. */
+  /** Listeners run while the stream is read on. An error that one throws ends the reading. */
   #call<Value>(listeners: Set<(value: Value) => unknown>, value: Value): void {
     for (const listener of listeners) (async () => listener(value))().catch((cause: unknown) => this.#fail(cause))
   }
@@ -207,7 +207,7 @@ export class RunStream<T = string> implements AsyncIterable<RunEvent> {
     return this.#failure.cause
   }
 
-  /** Reads the run over as many connections as it takes: it is started once, and then resumed behind its last event. */
+  /** Reads the run over as many connections as needed: it is started once, and then resumed after its last event. */
   #connect(): Connection {
     const { signal, traceparent, isEnd = isEndOfRun } = this.#origin
     const abort = linkedAbort(signal)
@@ -236,7 +236,7 @@ export class RunStream<T = string> implements AsyncIterable<RunEvent> {
   }
 }
 
-/** The server closes the stream by itself now. Reading that lets the connection be used again. */
+/** The server now closes the stream by itself. Reading to its end lets the connection be used again. */
 function closeInTime({ events, abort }: Connection): void {
   const close = () => abort.abort()
   within(CLOSE_MS, events.next(), abort).then(close, close)

@@ -1,10 +1,10 @@
 import type { Schema } from '../api.ts'
 import type { Block, SubagentBlock, TextBlock, ToolBlock } from './run-view.ts'
 
-/** An event of an agent: a run's own, or what a sub-agent's holds. */
+/** An event of an agent: the run's own, or one inside a `subagent_event`. */
 export type AgentEvent = { event: string; data: object }
 
-/** The blocks of an agent after an event of its own. `at` is the time in milliseconds, where it is known. */
+/** The blocks of an agent after one of its events. `at` is the time in milliseconds, if known. */
 export function reduceBlocks(blocks: readonly Block[], { event, data }: AgentEvent, at?: number): readonly Block[] {
   switch (event) {
     case 'text_delta':
@@ -35,7 +35,7 @@ export function reduceBlocks(blocks: readonly Block[], { event, data }: AgentEve
   }
 }
 
-/** The blocks with a sub-agent changed, wherever in the tree it stands. */
+/** The blocks with one sub-agent changed, wherever it is in the tree. */
 export function changeSubagent(
   blocks: readonly Block[],
   id: string | undefined,
@@ -50,7 +50,7 @@ export function changeSubagent(
   return blocks
 }
 
-/** The blocks of the whole run with a sub-agent that begins, in those of its parent. */
+/** The blocks of the whole run, with a new sub-agent added to those of its parent. */
 export function addSubagent(blocks: readonly Block[], start: Schema<'SubagentStartData'>): readonly Block[] {
   const begun: SubagentBlock = { kind: 'subagent', start, blocks: [] }
   const parent = start.parent_subagent_id
@@ -65,7 +65,7 @@ function addText(blocks: readonly Block[], kind: Kind, { text }: Schema<'TextDat
   return [...without(blocks, open), { kind, text: (open?.text ?? '') + text, isOpen: true }]
 }
 
-/** A recorded run has no increments, so the whole block may be the first of it. */
+/** A recorded run has no deltas, so the event with the whole block may be its first one. */
 const closeText = (blocks: readonly Block[], kind: Kind, { text }: Schema<'TextData'>): readonly Block[] => [
   ...without(blocks, openBlock(blocks, kind)),
   { kind, text, isOpen: false },

@@ -3,7 +3,7 @@ import { addSubagent, changeSubagent, reduceBlocks } from './reduce-blocks.ts'
 import { EMPTY_RUN, type RunEnd, type RunView, type TurnStart, type UsageView } from './run-view.ts'
 
 /**
- * The view of a run after one more event. It is pure: an event that was seen before changes nothing, and neither does one behind the
+ * The view of a run after one more event. It is pure: an event that was seen before changes nothing, and neither does one after the
  * end. `at` is the time in milliseconds; without it the view has no durations of tool calls.
  */
 export function reduceRun(view: RunView = EMPTY_RUN, event: RunEvent, at?: number): RunView {
@@ -61,7 +61,7 @@ const startOf = (turn: number, { blocks, permissions, usage }: RunView): TurnSta
   before: { blocks, permissions, usage },
 })
 
-/** After the failure of its server the run goes on with the turn that the warning names: what was shown of it is void. */
+/** After the failure of its server the run continues with the turn that the warning names: what was shown of that turn is void. */
 function withoutVoid({ turnStarts }: RunView, { code, detail }: Schema<'WarningData'>): Partial<RunView> {
   const start = turnStarts.find(({ turn }) => code === 'run_recovered' && turn >= Number(detail['turn_number']))
   return start ? { ...start.before, turnStarts: turnStarts.slice(0, turnStarts.indexOf(start)) } : {}
@@ -100,7 +100,7 @@ const addTurn = (usage: UsageView, turn: Schema<'TurnEndData'>): UsageView => ({
   turn_count: usage.turn_count + 1,
 })
 
-/** The totals of the last event, where it has them, count more than the turns that were seen. */
+/** The totals of the last event, if it has them, replace the sums of the turns that were seen. */
 function usageAtEnd(usage: UsageView, { data }: RunEnd): UsageView {
   if (!('total_tokens' in data) || data.total_tokens === undefined) return usage
   const { total_input_tokens, total_output_tokens, cache_read_tokens = 0, cost_usd = 0, turn_count = 0 } = data

@@ -1,20 +1,20 @@
 import type { RunEvent, Schema } from '../api.ts'
 
-/** Text or thinking. `isOpen` until the whole block has come. */
+/** Text or thinking. `isOpen` is true until the whole block has come. */
 export type TextBlock = { kind: 'text' | 'thinking'; text: string; isOpen: boolean }
 
-/** A call of a tool. `durationMs` is there only where `reduceRun` gets the time. */
+/** A call of a tool. `durationMs` is set only if `reduceRun` gets the time. */
 export type ToolBlock = {
   kind: 'tool'
   call: Schema<'ToolUseData'>
-  /** The newest one. */
+  /** The newest progress. */
   progress?: Schema<'ToolProgressData'>
   result?: Schema<'ToolResultData'>
   startedAt?: number | undefined
   durationMs?: number
 }
 
-/** A sub-agent at work, until `end`, with its own blocks, in which its own sub-agents stand. */
+/** A sub-agent, which is running until `end` is set. Its blocks include its own sub-agents. */
 export type SubagentBlock = {
   kind: 'subagent'
   start: Schema<'SubagentStartData'>
@@ -22,7 +22,7 @@ export type SubagentBlock = {
   blocks: readonly Block[]
 }
 
-/** What a person has told the run while it was at work. */
+/** A text that a person has sent to the running run. */
 export type SteerBlock = { kind: 'steered' } & Schema<'SteeredData'>
 
 /** A file that the run has delivered: `GET /files/{file_id}/content` sends it. */
@@ -39,7 +39,7 @@ export type PermissionView = {
   resolution?: Schema<'PermissionResolvedData'>
 }
 
-/** The usage: turn by turn, and from the end on in all, with that of summaries. */
+/** The usage: the sum of the turns, and from the end on the total, including summaries. */
 export type UsageView = {
   input_tokens: number
   output_tokens: number
@@ -51,27 +51,27 @@ export type UsageView = {
 /** The last event of a run. */
 export type RunEnd = Extract<RunEvent, { event: 'done' | 'error' | 'plan_queued' }>
 
-/** A run as it can be shown. What comes from events has their fields. Parts that an event does not change stay the same objects. */
+/** A run as it can be shown. Data from events has the events' field names. Parts that an event does not change stay the same objects. */
 export type RunView = {
-  /** `waiting`: for an answer to a permission request. */
+  /** `waiting`: the run waits for an answer to a permission request. */
   status: 'running' | 'waiting' | 'done' | 'failed' | 'plan_queued'
   lastEventId: number
   /** The newest turn. */
   turn?: Schema<'TurnStartData'>
-  /** Its last place among the runs of its tenant that wait for room. It has begun when `lastEventId` is above 0. */
+  /** Its last place in the queue of its tenant's runs. The run has begun when `lastEventId` is above 0. */
   waiting?: Schema<'WaitingData'>
   blocks: readonly Block[]
   permissions: readonly PermissionView[]
   warnings: readonly Schema<'WarningData'>[]
   usage: UsageView
   end?: RunEnd
-  /** The sub-agents whose requests have come wrapped, by the requests' ids. The plain form follows. */
+  /** The sub-agents whose requests have come in a `subagent_event`, by the requests' ids. The plain event follows. */
   askedBy: Readonly<Record<string, string>>
-  /** How the run was before each of its turns: one that another server begins anew goes on from there. */
+  /** The state of the run before each of its turns, from which a turn that another server repeats continues. */
   turnStarts: readonly TurnStart[]
 }
 
-/** The run before a turn. */
+/** The state of the run before a turn. */
 export type TurnStart = { turn: number; before: Pick<RunView, 'blocks' | 'permissions' | 'usage'> }
 
 /** A run before its first event. */

@@ -1,14 +1,14 @@
 import { AppError } from '../../kernel/errors.ts'
 import type { Bus } from './bus.ts'
 
-/** How a process reaches what all processes share, as it reaches Redis over a connection. */
+/** Imitates a connection to Redis: how a process reaches the data that all processes share. */
 export type Wire = {
   /**
-   * Does `act`, which reads or changes what the processes share in one step, and resolves with its result. Rejects with what `act` throws.
-   * `act` is done again when its result was lost on the way back, as a command to Redis is.
+   * Runs `act`, which reads or changes the shared data in one step, and resolves with its result or rejects with its error. If the result
+   * is lost on the way back, `act` is run again, like a command to Redis.
    */
   ask<T>(from: MemoryBus, act: () => T): Promise<T>
-  /** Does `act`, which hands a message to this process, later and in the order of the calls, or never when the message is lost. */
+  /** Runs `act`, which hands a message to this process: later, in the order of the calls, or never if the message is lost. */
   deliver(to: MemoryBus, act: () => void): void
 }
 
@@ -21,7 +21,7 @@ const LOOP_TURNS: Wire = {
   deliver: (_to, act) => void setImmediate(act),
 }
 
-/** The connections between processes that are all in this one. A message is copied for each receiver, as on a wire. */
+/** Connects simulated processes that are all in this one. A message is copied for each receiver, as on a real connection. */
 export class MemoryNetwork {
   readonly #buses = new Set<MemoryBus>()
   readonly #wire: Wire
@@ -45,10 +45,10 @@ type Handler = (message: Buffer) => void
  * |-----------|-------------|------------------------------------------------------------------|
  * | connected | `cut`       | away: nothing is sent, and what is sent to this process is lost  |
  * | away      | `mend`      | connected, with the same subscriptions                           |
- * | any       | `close`     | closed: as away, for good                                        |
+ * | any       | `close`     | closed: like away, but forever                                        |
  */
 export class MemoryBus implements Bus {
-  /** Those of all processes that are not closed. */
+  /** The buses of all processes that are not closed. */
   readonly #all: Set<MemoryBus>
   readonly #wire: Wire
   readonly #handlers = new Map<string, Handler>()
@@ -107,7 +107,7 @@ export class MemoryBus implements Bus {
     return [...this.#all].filter((each) => each.#isSubscribed(channel)).length
   }
 
-  /** Reads or changes what the processes share, in one step and in the order of the calls. Throws `unavailable` while this process is away. */
+  /** Reads or changes the shared data, in one step and in the order of the calls. Throws `unavailable` while this process is away. */
   ask<T>(act: () => T): Promise<T> {
     return this.#wire.ask(this, () => {
       if (this.#awaySince !== undefined) throw unavailable()

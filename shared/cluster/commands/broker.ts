@@ -29,7 +29,7 @@ export type OpenedRun = { runId: string; frames: FrameStream }
 export type OnNamed = (runId: string) => Promise<void>
 
 /**
- * Gives the gateway access to sessions and runs, whichever worker holds them.
+ * Gives the gateway access to sessions and runs, whichever worker has them.
  *
  * Every method throws `not_found` for an id that is unknown or belongs to another tenant, and `unavailable` when the worker
  * cannot be reached. A run is refused before its first frame or not at all: once a method has returned frames, the worker has
@@ -51,7 +51,10 @@ export interface Broker {
 
   /** Throws `rate_limit` when every worker has its maximum of runs. */
   startRun(tenant: TenantId, request: RunRequest, onNamed?: OnNamed): Promise<OpenedRun>
-  /** What `startRun` would call first, and cost. It starts nothing, and throws what `startRun` does for a request that cannot be run (D57). */
+  /**
+   * Estimates the first model call of `startRun` and its cost, without starting anything. Throws the same errors as
+   * `startRun` for a request that cannot be run (D57).
+   */
   estimateRun(tenant: TenantId, request: RunRequest): Promise<ApiType<'Estimate'>>
   /** The message is queued behind the session's earlier ones. Throws `rate_limit` when eight are queued already (D4.6). */
   sendMessage(tenant: TenantId, sessionId: string, message: MessageRequest, onNamed?: OnNamed): Promise<OpenedRun>
@@ -62,15 +65,18 @@ export interface Broker {
   /** Streams the frames after number `after`, or one terminal `stream_gap` when the journal no longer holds the next one. */
   followRun(tenant: TenantId, runId: string, after: number): Promise<FrameStream>
   /**
-   * Opens a stream of a run that is about to be queued: with its job goes where the executor sends its frames. The caller follows the run once it is queued. Left
-   * out where runs are executed in this process.
+   * Opens a stream for a run that is about to be queued: its job names the place to which the executor sends the frames. The caller follows the run
+   * once it is queued. Left out if runs are executed in this process.
    */
   expectRun?(tenant: TenantId, runId: string): RunReader
   cancelRun(tenant: TenantId, runId: string): Promise<void>
-  /** Tells a run something that its model reads at its next call. The same `id` again changes nothing. Throws `conflict` when the run has ended. */
+  /**
+   * Sends a run a text that its model reads at its next call. Repeating it with the same `id` changes nothing. Throws
+   * `conflict` when the run has ended.
+   */
   steerRun(tenant: TenantId, runId: string, steer: Steer): Promise<void>
 
-  /** Lists the folder of a session, or of the run with this id that has one of its own, by path. */
+  /** Lists the folder of a session, or of a run that has its own folder, by path. */
   listFiles(tenant: TenantId, scopeId: string, page: FolderPage): Promise<FolderFiles>
   /** Reads a part of a file in such a folder. Throws `invalid_request` for a path that leaves it. */
   readFile(tenant: TenantId, scopeId: string, part: { path: string; from: number }): Promise<FilePiece>
@@ -80,7 +86,7 @@ export interface Broker {
    * Throws `conflict` when an earlier reply decided the request, `not_found` when the request timed out or never existed.
    */
   replyPermission(tenant: TenantId, scopeId: string, requestId: string, reply: SignedReply): Promise<void>
-  /** The same for a call that the client makes: `requestId` is its `clientCallId`. */
+  /** The same for a call that the client executes: `requestId` is its `clientCallId`. */
   answerCall(tenant: TenantId, scopeId: string, requestId: string, answer: SignedAnswer): Promise<void>
   /** Finds a pending permission request of the session or one-shot run `scopeId`, or without it of any of the tenant. */
   findPermission(
@@ -88,12 +94,12 @@ export interface Broker {
     scopeId: string | undefined,
     requestId: string,
   ): Promise<PermissionSummary | undefined>
-  /** Lists the tenant's pending permission requests, or the calls that clients make, oldest first. */
+  /** Lists the tenant's pending permission requests, or the open calls that clients execute, oldest first. */
   listPermissions(tenant: TenantId, page: ListedAsks): Promise<PermissionPage>
   /** Lists the tools that are allowed for the rest of the tenant's sessions, newest first. */
   listRemembered(tenant: TenantId, page: PageRequest): Promise<RememberedPage>
   /**
-   * Calls of this tool, or without a name of all tools, need permission again in the session. Returns the number of tools. Throws
+   * Makes calls of this tool (without a name, of all tools) need permission again in the session. Returns the number of tools. Throws
    * `not_found` for a tool that is not remembered.
    */
   forgetRemembered(tenant: TenantId, sessionId: string, toolName?: string): Promise<number>

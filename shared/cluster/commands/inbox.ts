@@ -19,7 +19,7 @@ import type {
 } from './sessions.ts'
 import type { TenantLoad, TenantRange } from './tenant-loads.ts'
 
-/** What is not in memory has to be read from the store first. */
+/** A promise if the data is not in memory and must be read from the store first. */
 type MayWait<T> = T | Promise<T>
 
 /**
@@ -27,7 +27,7 @@ type MayWait<T> = T | Promise<T>
  * chooses the ids of new sessions and runs, so it can follow or cancel a run even when the answer to its command was lost.
  */
 export interface Inbox {
-  /** `token` is this creation's own: a session of the same id that is created later has another. */
+  /** `token` identifies this creation: a later session with the same id has another one. */
   createSession(tenant: TenantId, sessionId: string, token: string, begin?: SessionBegin): MayWait<SessionSummary>
   /** The branch that ends with a message, by its id or that of a run. Throws `invalid_request` for an unknown one. */
   branchOf(tenant: TenantId, sessionId: string, at: string): MayWait<SessionBranch>
@@ -37,26 +37,35 @@ export interface Inbox {
   renameSession(tenant: TenantId, sessionId: string, title: string): MayWait<SessionSummary>
   /** With a token, throws `not_found` for a session that was created with another one. */
   deleteSession(tenant: TenantId, sessionId: string, token?: string): Promise<void>
-  /** The run begins with `acceptRun`, and so does that of a message, when its turn has come: before, nothing of it is in a history (D36.1). */
+  /**
+   * The run begins only after `acceptRun`; so does the run of a message, when its turn has come. Before that, no
+   * history contains anything of it (D36.1).
+   */
   startRun(tenant: TenantId, runId: string, request: RunRequest): MayWait<void>
   sendMessage(tenant: TenantId, runId: string, message: MessageRequest & { sessionId: string }): MayWait<void>
   estimateRun(tenant: TenantId, request: RunRequest): Promise<ApiType<'Estimate'>>
-  /** A gateway has sent the run's id to the client, or a client follows the run. For a run in the background, this fact is stored when it resolves. */
+  /**
+   * Called when a gateway has sent the run's id to the client, or a client follows the run. For a background run, this
+   * fact is stored when it resolves.
+   */
   acceptRun(tenant: TenantId, runId: string): MayWait<void>
-  /** Lists the folder of a session, or of the run with this id that has one of its own. Throws `not_found` where there is none, and `unavailable` where it is not here yet. */
+  /**
+   * Lists the folder of a session, or of a run that has its own folder. Throws `not_found` when there is none, and
+   * `unavailable` when it is not on this machine yet.
+   */
   listFiles(tenant: TenantId, scopeId: string, page: FolderPage): Promise<FolderFiles>
   /** Reads a part of a file in such a folder. Throws `invalid_request` for a path that leaves it. */
   readFile(tenant: TenantId, scopeId: string, part: { path: string; from: number }): Promise<FilePiece>
   listRemembered(tenant: TenantId, page: PageRequest): RememberedPage
   forgetRemembered(tenant: TenantId, sessionId: string, toolName?: string): MayWait<number>
   listRuns(tenant: TenantId, filter: RunFilter): RunPage
-  /** Lists the tenants that have live runs or sessions here, by name. It is for operators alone. */
+  /** Lists the tenants that have live runs or sessions here, by name. Only for operators. */
   listTenants(range: TenantRange): TenantLoad[]
   getRun(tenant: TenantId, runId: string): RunSummary
   followRun(tenant: TenantId, runId: string, after: number): FrameCursor
-  /** Throws `conflict` when the run has ended, or takes nothing any more, and `rate_limit` when too much waits for its model. */
+  /** Throws `conflict` when the run has ended or accepts no more texts, and `rate_limit` when too many texts wait for its model. */
   steerRun(tenant: TenantId, runId: string, steer: Steer): MayWait<void>
-  /** `isAccepted: false`: its client was told that the run was not accepted. One that no client knows leaves no trace. */
+  /** `isAccepted: false`: the client has received a refusal. A run that no client knows leaves no trace. */
   cancelRun(tenant: TenantId, runId: string, client?: { isAccepted: boolean }): MayWait<void>
 }
 

@@ -17,7 +17,7 @@ export function mergeSessions(pages: readonly SessionPage[], limit: number): Ses
   return { sessions, ...rest }
 }
 
-/** Where a session stands in the list: those created last come first, which no message changes. */
+/** The position of a session in the list: the latest created comes first, so a message does not change it. */
 export const sessionPosition = ({ session_id: id, created_at }: Pick<SessionSummary, 'session_id' | 'created_at'>) => ({
   startedMs: Date.parse(created_at),
   id,

@@ -4,26 +4,25 @@ import type { ApiType } from '../../platform/api/api-type.ts'
 
 /**
  * Body of `POST /agent/run`, checked, without the fields that no run reads. `messages` is the history that a dialect without sessions sends
- * along (D31). With `ends_with_calls` the run ends with the calls that its client makes, and where `prompt` is empty it begins with the results
- * that end the history (D45.6).
+ * with each request (D31). With `ends_with_calls` the run ends with its client's calls; if `prompt` is empty it begins with the results at the
+ * end of the history (D45.6).
  */
 export type RunRequest = Omit<ApiType<'RunRequest'>, 'stream' | 'tools' | 'provider_instance'> & {
   messages?: readonly SeedMessage[]
   ends_with_calls?: boolean
 } & WithFiles
 
-/** Where `attachments` have become files of the tenant, which the gateway sees to (D47). */
+/** A request whose `attachments` the gateway has turned into files of the tenant (D47). */
 export type WithFiles = { files?: AttachedFile[] }
 
-/** A message that a conversation begins with, and the id that its client has given it. */
+/** A message of a new conversation's history, and the id that its client has given it. */
 export type SeedMessage = ApiType<'SeedMessage'> & { client?: string } & WithFiles
 
 export const RUN_STATUSES = ['running', 'waiting', 'done', 'failed', 'cancelled'] as const
 export type RunStatus = ApiType<'RunStatus'>
 
 /**
- * When a run and its model calls have their turns, unless its request says: before all others where somebody waits for the answer, and last where it has time
- * until a deadline.
+ * The priority of a run and its model calls, unless its request names one: first if a client waits for the answer, last if it has a deadline.
  */
 export const priorityOf = ({ background, deadline_hours: hours, priority }: RunRequest): ApiType<'Priority'> =>
   priority ?? (hours !== undefined ? 'batch' : background ? 'normal' : 'interactive')
@@ -31,7 +30,7 @@ export const priorityOf = ({ background, deadline_hours: hours, priority }: RunR
 /** `GET /runs/{run_id}` (D4.5g). */
 export type RunSummary = ApiType<'Run'>
 
-/** Whether the process of the run died: how far the run had come is not known (D20.4). */
+/** Whether the process of the run died, so that the run's progress is unknown (D20.4). */
 export const isLost = ({ code, event_count }: RunSummary): boolean => code === 'worker_lost' && event_count === 0
 
 /** `incomplete`: the runs of a worker that did not answer are missing. */
@@ -64,8 +63,8 @@ export type RunSearch = {
 }
 
 /**
- * A stream of the gateway of this epoch that waits for a queued run. Its executor sends the frames there without being asked. `readsEnd`: nobody needs them
- * before the run has ended, so that those of a short run come together. `comesBack`: the client follows the run with another request, which another gateway may
- * get, so that the others are told of the start.
+ * A stream at the gateway of this epoch that waits for a queued run; the executor sends the frames there without a request. `readsEnd`: the frames
+ * are only needed when the run has ended, so those of a short run are sent together. `comesBack`: the client follows the run with another request,
+ * which another gateway may get, so the other gateways get a start notice.
  */
 export type RunReader = { gateway: number; stream: number; readsEnd?: boolean; comesBack?: boolean }

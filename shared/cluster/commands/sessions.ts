@@ -11,18 +11,21 @@ export type ListedMessage = {
   /** The client's own id of the message. */
   id?: string
   /**
-   * The ids of the messages before it, of messages or of runs: it follows the last one that the session has. An empty list begins a branch.
-   * If it is left out, a message with the id of an earlier one becomes another version of that one.
+   * The ids of the messages or runs before it: it follows the last one that the session has. An empty list begins a branch. If left out, a
+   * message with the id of an earlier one becomes another version of that one.
    */
   path?: readonly string[]
-  /** The texts of the user's messages at the end of `path`, by their ids: a message that has failed and its edited one may have the same id. */
+  /** The texts of the user's messages at the end of `path`, by their ids: a failed message and its edited version may have the same id. */
   texts?: Readonly<Record<string, string>>
-  /** What the branch that it begins has before it. */
+  /** The messages before it, if it begins a branch. */
   seed?: readonly SeedMessage[]
 }
 
 export type SessionSummary = ApiType<'SessionInfoResponse'>
-/** One branch of a session, as the worker that creates a session with it takes it. `workspace` names the folder as it was at its end, where that is known. */
+/**
+ * One branch of a session, in the form in which a worker creates a session from it. `workspace` names the folder in its
+ * state at the end of the branch, if known.
+ */
 export type SessionBranch = {
   messages: readonly unknown[]
   title: string | null
@@ -30,7 +33,7 @@ export type SessionBranch = {
   workspace?: string
 }
 
-/** What a session begins with. */
+/** The initial content of a session. */
 export type SessionBegin = readonly SeedMessage[] | SessionBranch
 
 /** `incomplete`: the sessions of a worker that did not answer are missing. */
@@ -49,5 +52,5 @@ export type FolderFile = { path: string; bytes: number; sha256: string; modified
 export type FolderPage = { limit: number; after?: string }
 export type FolderFiles = { files: FolderFile[]; has_more: boolean }
 
-/** A part of a file, whose size and time say whether it is still the same. */
+/** A part of a file. The size and time show whether the file is still the same. */
 export type FilePiece = { base64: string; bytes: number; modified_ms: number }

@@ -5,7 +5,7 @@ export type TenantLoad = { tenant: TenantId; live_runs: number; waiting_runs: nu
 /** The first `limit` tenants whose names come after this one. */
 export type TenantRange = { after: string; limit: number }
 
-/** Counts what a process holds of each tenant. `runs` are those that have not ended. */
+/** Counts the runs and sessions of each tenant on a process. `runs` are those that have not ended. */
 export function countLoads(
   { runs, sessions }: { runs: Iterable<Counted & { status: string }>; sessions: Iterable<Counted> },
   range: TenantRange,
@@ -25,7 +25,7 @@ export function countLoads(
   return firstOf(loads, range)
 }
 
-/** Adds up what several processes hold. All answers are for the same range. */
+/** Adds up the loads of several processes. All answers are for the same range. */
 export function mergeLoads(answers: readonly (readonly TenantLoad[])[], range: TenantRange): TenantLoad[] {
   const loads = new Map<TenantId, TenantLoad>()
   for (const { tenant, live_runs, waiting_runs, sessions } of answers.flat()) {

@@ -17,19 +17,22 @@ export type BrokenOff = {
   left: AbortSignal
 }
 
-/** Where the run goes on, or what the reader gets last. */
+/** The stream with which the run continues, or the last frames for the reader. */
 export type Elsewhere = { stream: FrameStream } | { end: Frames | undefined }
 
 /** Frames for the reader. `end`: they end the run, or only the stream that they came from. */
 export type Read = { frames: Frames | undefined; end?: 'run' | 'stream' | undefined }
 
 export type Following = {
-  /** Whether the run may go on elsewhere, whose stream ends with this failure, or without one. */
+  /** Whether the run may continue elsewhere after its stream has ended with this failure, or without one. */
   mayGoOn(failure: Frames | undefined): boolean
   followElsewhere(broken: BrokenOff): Promise<Elsewhere>
   /** Number of the last frame that the reader has. Left out: the one that a stream names when it breaks off. */
   after?: number
-  /** Asked each time that nothing has come for this long: the last frames of a run that has ended without sending them. With it the pieces of a large frame are joined. */
+  /**
+   * Called whenever nothing has come for this long; returns the last frames of a run that has ended without sending
+   * them. If set, the pieces of a large frame are joined.
+   */
   silence?: { ms: number; findEnd(after: number): Promise<{ end: Frames | undefined } | undefined> }
   /** By default the reader gets every frame. */
   read?(frames: Frames, after: number): Read
@@ -58,13 +61,13 @@ export class FollowedRun extends PullIterator<Frames> {
   #mode: Mode
   #stream: FrameStream | undefined
   #source: AsyncIterator<Frames> | undefined
-  /** The next value of the source, over silences. */
+  /** The pending next value of the source, kept during silences. */
   #pending: Promise<IteratorResult<Frames>> | undefined
   #seq: number | undefined
   #isInsideFrame = false
   #hasNews = true
   #failure: Frames | undefined
-  /** What the reader gets last. */
+  /** The last frames for the reader. */
   #end: Frames | undefined
   #left: AbortController | undefined
   #onLast: ((last: Frames) => void) | undefined
@@ -79,7 +82,7 @@ export class FollowedRun extends PullIterator<Frames> {
     if (typeof stream !== 'string') this.begin(stream)
   }
 
-  /** Goes on with this stream. It is left at once when none is awaited any more. */
+  /** Continues with this stream, or closes it at once if the reader no longer waits. */
   begin(stream: FrameStream): void {
     const source = stream[Symbol.asyncIterator]()
     if (this.#mode !== 'waiting' && this.#mode !== 'moving') {
@@ -136,10 +139,10 @@ export class FollowedRun extends PullIterator<Frames> {
     })
   }
 
-  /** What the reader gets of these frames, or of the end of the stream. */
+  /** Returns the frames for the reader, or handles the end of the stream. */
   #taken(news: Frames | undefined): Frames | undefined {
     const { read, mayGoOn } = this.#following
-    if (this.#mode === 'ended') return undefined // The reader has left, or the record has said the end.
+    if (this.#mode === 'ended') return undefined // The reader has left, or the record has shown the end.
     if ((!news || news.failure) && mayGoOn(news)) return this.#breakOff(news)
     if (!news) return this.#enter('ended', 'at')
     const { frames, end }: Read = read?.(news, this.#seq ?? 0) ?? { frames: news }
@@ -149,7 +152,7 @@ export class FollowedRun extends PullIterator<Frames> {
     return frames
   }
 
-  /** The next frames, those of a large event as one; `undefined` at the end. The wait for them goes on over a silence. */
+  /** The next frames, those of a large event as one; `undefined` at the end. The wait for them continues after a silence. */
   async #nextWhole({ ms, findEnd }: NonNullable<Following['silence']>): Promise<Frames | undefined> {
     const pieces: Buffer[] = []
     for (;;) {
@@ -200,7 +203,7 @@ export class FollowedRun extends PullIterator<Frames> {
     this.#end = found.end
   }
 
-  /** A stream that fails is not the last one, unless the failure is handed on. */
+  /** A failed stream is not the last one, unless its failure is passed on. */
   #listen(): void {
     const onLast = this.#onLast
     if (onLast) this.#stream?.onLast?.((last) => last.failure || onLast(last))

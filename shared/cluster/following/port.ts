@@ -9,7 +9,7 @@ export type RunAccess = Pick<Broker, 'getRun' | 'followRun' | 'cancelRun'>
 /** `isOfSession`: it is known to be the run of a session's message. */
 export type Run = { tenant: TenantId; runId: string; isOfSession?: boolean }
 
-/** A run at the worker or executor of this epoch. */
+/** A run that the worker or executor of this epoch has. */
 export type RunPlace = Run & { epoch: number }
 
 /** Calls workers and executors. Throws `not_found` for a run that the process does not know, and `unavailable` when it does not answer. */
@@ -21,12 +21,12 @@ export interface RunProcesses {
 }
 
 /**
- * Where a run is, as its source says. One that has ended is at the process that ran it; without an epoch none has begun it, and `code` tells
- * its readers why (`worker_lost` if left out).
+ * Where a run is, as its source says. An ended run is at the process that ran it. Without an epoch no process has begun it, and `code` gives
+ * readers the reason (`worker_lost` if left out).
  */
 export type SourceState =
   | { state: 'waiting'; started_at: string; deadline_at?: string }
-  /** `mayMove`: another process begins it anew when this one is dead (D34.2). */
+  /** `mayMove`: another process starts it again when this one is dead (D34.2). */
   | { state: 'at'; epoch: number; mayMove?: { started_at: string } }
   | { state: 'ended'; epoch: number | null; code?: 'cancelled' | 'worker_lost' }
 
@@ -45,7 +45,7 @@ export type SourceState =
  */
 export type RunState =
   | SourceState
-  /** `epoch` is the process that has it no more. */
+  /** `epoch` is the process that no longer has it. */
   | { state: 'moving'; epoch: number; started_at: string }
   | { state: 'unknown' }
 
@@ -55,24 +55,27 @@ export const UNKNOWN: RunState = { state: 'unknown' }
 export interface RunPlaces {
   /** `isNew`: for a reader that begins with the first event and waits for the start notice. */
   find(run: Run, isNew?: boolean): Promise<RunState>
-  /** Where a run is that the process of epoch `from` does not have any more. Throws `unavailable` when that is not known within the time. */
+  /** Finds the place of a run that the process of epoch `from` no longer has. Throws `unavailable` when that is not known within the time. */
   findNext(run: Run, from: number | null, withinMs?: number): Promise<RunState>
-  /** Ends a run that is waiting or moving. Returns `false` when it is not any more, or cannot be ended there. */
+  /** Ends a run that is waiting or moving. Returns `false` when it no longer is, or cannot be ended there. */
   cancelWaiting?(run: Run, lost: number | undefined): Promise<boolean>
   readonly habits: RunHabits
 }
 
-/** How the runs of one kind behave. */
+/** The behaviour of one kind of runs. */
 export type RunHabits = {
-  /** A process is named before it knows the run. */
+  /** Whether a run's process may be named before it knows the run. */
   isNamedEarly?: boolean
-  /** A run may move when its stream has begun. */
+  /** Whether a run may still move when its stream has begun. */
   mayMoveBegun: boolean
-  /** How long a stream that broke off may take to go on elsewhere, and how often that is tried. */
+  /** How long a broken stream may take to continue elsewhere, and how often that is tried. */
   movesWithinMs: number
   retryMs: number
-  /** How long a cancel is tried again while the process of the run does not answer, because another one may go on with the run. Left out: it is tried once (D37.3). */
+  /**
+   * How long a cancel is tried again while the process of the run does not answer, because another one may continue the
+   * run. Left out: it is tried once (D37.3).
+   */
   cancelsWithinMs?: number
-  /** Ends all looks. */
+  /** Ends all searches when it is aborted. */
   stopped?: AbortSignal | undefined
 }

@@ -9,7 +9,7 @@ import {
   UNKNOWN,
 } from './port.ts'
 
-/** Where the runs are that were queued for an executor (`isQueuedRun`). Every method throws `unavailable` when the store is away. */
+/** Finds runs that were queued for an executor (`isQueuedRun`). Every method throws `unavailable` when the store is away. */
 export interface QueuedRunSource {
   /**
    * The state of a run that this process queued a moment ago, without reading the store, for the first caller only. The run may have begun since:
@@ -20,16 +20,16 @@ export interface QueuedRunSource {
   find(tenant: TenantId, runId: string): Promise<SourceState | undefined>
   /**
    * Ends a run that waits for an executor: a queued one, or with `lost` one that may move, whose executor of this epoch is dead. Returns `false`
-   * when it does not wait any more. Without it, such a run cannot be cancelled.
+   * when it no longer waits. Left out: such a run cannot be cancelled.
    */
   cancelWaiting?(tenant: TenantId, runId: string, lost?: number): Promise<boolean>
 }
 
-/** How often a stream looks where its run is that begins anew, and how long it waits for that. */
+/** How often a stream looks for its run that is started again, and how long it waits for that. */
 const RETRY_MS = 200
 const MOVES_WITHIN_MS = 15_000
 
-/** The places of queued runs, whose ids do not tell where they are, nor which of the sources knows them: each is asked in turn. */
+/** Finds queued runs. Their ids contain neither their place nor their source, so each source is asked in turn. */
 export class QueuePlaces implements RunPlaces {
   readonly #sources: readonly QueuedRunSource[]
   readonly #processes: Pick<RunProcesses, 'isAlive'>
@@ -52,7 +52,7 @@ export class QueuePlaces implements RunPlaces {
   }
 
   async find(run: Run, isNew = false): Promise<RunState> {
-    // What was just queued is not read from the store: if it has begun, a start notice says so.
+    // A run that was just queued is not read from the store: if it has begun, a start notice says so.
     const stored = (isNew && this.#created(run)) || (await this.#stored(run))
     if (!stored) return UNKNOWN
     const epoch = stored.state === 'waiting' ? null : stored.epoch

@@ -12,21 +12,21 @@ import { WaitingRuns } from './waiting-runs.ts'
 export type RunFinderDeps = {
   places: RunPlaces
   processes: RunProcesses
-  /** How often the runs are looked up that somebody waits for. */
+  /** How often awaited runs are looked up. */
   lookEveryMs?: number
 }
 
 type Looking = { isNew?: boolean; until?: number }
 
-/** A process is named before it knows the run: it is asked this often. */
+/** How often a process is asked that may be named before it knows the run. */
 const STARTING_TRIES = 10
 const STARTING_STEP_MS = 100
 
-/** Finds runs, asks the process that has one, and follows it where it goes. */
+/** Finds runs, calls the process that has a run, and follows the run when it moves. */
 export class RunFinder implements RunAccess {
   readonly #places: RunPlaces
   readonly #processes: RunProcesses
-  /** Those whose streams are open before a process has them. */
+  /** The runs whose streams were opened before a process has them. */
   readonly waiting: WaitingRuns
 
   constructor(deps: RunFinderDeps) {
@@ -58,7 +58,7 @@ export class RunFinder implements RunAccess {
     return this.#act(run, follow, { isNew: after === 0 })
   }
 
-  /** The same frames, which go on at another process when the run moves. */
+  /** The same frames; they continue from another process when the run moves. */
   followed({ epoch, ...run }: RunPlace, frames: FrameStream): FrameStream {
     return new FollowedRun(frames, this.#following(run, epoch))
   }
@@ -74,7 +74,10 @@ export class RunFinder implements RunAccess {
     return this.#untilAnswered((looking) => this.#act(run, (at) => this.#ask(run, at, call), looking))
   }
 
-  /** A process that does not answer may have died: once that is known another one goes on with the run, and does what is asked (D37.3). */
+  /**
+   * Repeats the call while the process does not answer: it may have died, and once that is known, another process
+   * continues the run and can answer (D37.3).
+   */
   #untilAnswered<T>(act: (looking: Looking) => Promise<T>): Promise<T> {
     const { cancelsWithinMs, retryMs: pauses, stopped } = this.#places.habits
     if (cancelsWithinMs === undefined) return act({})
@@ -95,8 +98,8 @@ export class RunFinder implements RunAccess {
   }
 
   /**
-   * Acts on the run where it is, and where it is next when that process does not have it any more: the next one may die meanwhile, too. Who waits until a
-   * time of its own waits no longer for the run to be found.
+   * Acts on the run at its process, and at the next one when that process no longer has it; the next one may die meanwhile, too. A caller with its
+   * own deadline waits no longer than that for the run to be found.
    */
   async #act<T>(run: Run, act: (at: RunState) => Promise<T>, { isNew, until }: Looking = {}): Promise<T> {
     let at = await this.#places.find(run, isNew)
@@ -128,7 +131,7 @@ export class RunFinder implements RunAccess {
       mayGoOn: (end) => end !== undefined && BREAKS.has(end.failure) && (mayMoveBegun || end.lastSeq === 0),
       async followElsewhere({ failure, after, isInsideFrame }: BrokenOff): Promise<Elsewhere> {
         const comeBack = { end: failureFrame(after, 'relay_unavailable') }
-        // The rest of a large frame comes from nowhere else: the client comes back for it, and the run may go on meanwhile.
+        // Another process cannot send the rest of a large frame: the client reconnects for it, and the run may continue meanwhile.
         if (isInsideFrame && mayMoveBegun) return failure?.failure === 'worker_lost' ? comeBack : { end: failure }
         const followed = followNext(after).then((stream) => (stream ? { stream } : { end: failure }))
         return followed.catch(() => comeBack)
@@ -136,7 +139,7 @@ export class RunFinder implements RunAccess {
     }
   }
 
-  /** Follows a run where it is next, as often as its stream breaks off, and at the process after that when that one dies, too; `undefined` when it is nowhere else. */
+  /** Follows a run to its next process, each time its stream breaks off; `undefined` when no other process has it. */
   #followNext(run: Run, first: number | null): (after: number) => Promise<FrameStream | undefined> {
     const { movesWithinMs, retryMs: pauses, isNamedEarly, stopped } = this.#places.habits
     let from = first
@@ -162,7 +165,7 @@ export class RunFinder implements RunAccess {
   }
 }
 
-/** Failures with which a stream breaks off whose run may go on elsewhere. */
+/** Failures of a stream after which the run may continue elsewhere. */
 const BREAKS: ReadonlySet<string | undefined> = new Set(['stream_gap', 'worker_lost'])
 
 export const noRun = (runId: string): AppError =>

@@ -9,7 +9,7 @@ import type { Run, RunPlaces, RunProcesses } from './port.ts'
 export type WaitingRunsDeps = {
   places: Pick<RunPlaces, 'find'>
   processes: Pick<RunProcesses, 'followRun'>
-  /** How long a run waits before it is looked up, and from then on between two looks. */
+  /** The time before a run is first looked up, and between two look-ups. */
   lookEveryMs?: number
 }
 
@@ -27,20 +27,20 @@ type WaitingRun = {
 /** A run that is about to be queued. `begin`: its first reader waits for it. */
 type ExpectedRun = Pick<Run, 'tenant'> & { begin?: (frames: FrameStream) => void }
 
-/** Called when the executor of this epoch begins to send a run, whose stream `open` opens. */
+/** Called when the executor of this epoch begins to send a run; `open` opens its stream. */
 export type OnBegun = (epoch: number, open: () => FrameStream) => void
 
 const LOOK_EVERY_MS = 500
 /** An executor that does not know its run this often has lost it. */
 const MAX_MISSES = 4
-/** The latest starts are remembered, for a reader whose look-up was under way when the start notice came. */
+/** The latest starts are remembered for readers whose look-up was running when the start notice came. */
 const MAX_STARTS = 1_000
 /** A run that is expected is followed at once. Later it is looked up, because it may have ended. */
 const EXPECTED_MS = 1_000
 
 /**
- * The queued runs that somebody waits for. Their first frames, or a start notice, say when one has begun; since both may be lost, they are also looked
- * up.
+ * The queued runs that readers wait for. Their first frames, or a start notice, show that a run has begun; because both may be lost, the runs are
+ * also looked up.
  */
 export class WaitingRuns {
   readonly #deps: WaitingRunsDeps
@@ -64,7 +64,10 @@ export class WaitingRuns {
     return [...this.#runs.values()].reduce((count, { streams }) => count + streams.size, 0)
   }
 
-  /** A run is about to be queued whose executor is told where its frames go. Before it is followed they are a start notice only. */
+  /**
+   * Expects the frames of a run that is about to be queued; its job names this stream. Until the run is followed,
+   * frames only count as a start notice.
+   */
   expect({ tenant, runId }: Run): OnBegun {
     const expected: ExpectedRun = { tenant }
     this.#expected.set(runId, expected)
@@ -115,7 +118,7 @@ export class WaitingRuns {
     await within(withinMs, promise)
   }
 
-  /** Lets the stream take the frames that are expected for it. If it was opened in another way meanwhile, or its reader has left, the frames are left at once. */
+  /** Passes the expected frames to the stream. If it was opened in another way meanwhile, or its reader has left, the frames are left at once. */
   #awaitExpected(waiting: WaitingRun, stream: FollowedRun): void {
     const { runId } = waiting.run
     const expected = this.#expected.get(runId)
@@ -127,7 +130,7 @@ export class WaitingRuns {
     }
   }
 
-  /** Opens the streams at the executor. Never rejects: those that cannot be opened wait for the next look-up. */
+  /** Opens the streams at the executor. Never rejects: if that fails, they wait for the next look-up. */
   async #begin(waiting: WaitingRun, epoch: number): Promise<void> {
     if (waiting.isBeginning) return
     waiting.isBeginning = true
@@ -155,7 +158,7 @@ export class WaitingRuns {
     this.#timer ??= setTimeout(() => void this.#lookAtAll(), ms)
   }
 
-  /** Looks up the runs that have waited long enough, one after the other, so that many waiting readers are no burden for the store. */
+  /** Looks up the runs that have waited long enough, one after the other, so that many waiting readers do not overload the store. */
   async #lookAtAll(): Promise<void> {
     this.#timer = undefined
     this.#isLooking = true
@@ -169,7 +172,7 @@ export class WaitingRuns {
         await this.#look(waiting)
       }
     } catch {
-      pauseMs = this.#lookEveryMs // The store is away.
+      pauseMs = this.#lookEveryMs // The store does not answer.
     }
     this.#isLooking = false
     this.#lookLater(pauseMs)

@@ -10,7 +10,7 @@ import { failureFrame } from './frames.ts'
 export class CursorStream extends PullIterator<Frames> {
   readonly #cursor: FrameCursor
   #hasRead = false
-  /** The next piece of a large frame is to be read. */
+  /** Whether the next read continues a large frame. */
   #isInsideFrame = false
   #wake: (() => void) | undefined
 

@@ -15,7 +15,7 @@ export type BehindLimits = {
 export type JournalSource = {
   readonly limits: BehindLimits
   readonly isEnded: boolean
-  /** Nothing more is kept or will be: every reader has a gap. */
+  /** Whether the journal keeps no frames any more, so that every reader has a gap. */
   readonly isAbandoned: boolean
   readonly lastSeq: number
   /** The number of the newest frame. Numbers above it, up to the last, were left out. */
@@ -30,7 +30,7 @@ export type JournalSource = {
   removeReader(cursor: JournalCursor): void
 }
 
-/** So many pieces of a large frame may be on their way to a remote client, which has not read them. */
+/** How many unread pieces of a large frame may be on their way to a remote client. */
 const MAX_UNCONFIRMED_PIECES = 4
 
 /**
@@ -42,9 +42,9 @@ export class JournalCursor implements FrameCursor {
   #seq: number
   /** How many pieces of the next frame were taken, when it is large. */
   #pieces = 0
-  /** The large frame that is being read. It is read to its end also when the journal has dropped it. */
+  /** The large frame that is being read. It is read to its end, even if the journal has dropped it. */
   #open: (KeptFrames & { content: LargeFrame }) | undefined
-  /** The number of the notice that the reader has got. */
+  /** The number of the notice that the reader has received. */
   #noticeSeq: number | undefined
   #behindBytes: number
   /** Read position of a remote client; `undefined` when a frame counts as read as soon as it is taken. */
@@ -135,14 +135,14 @@ export class JournalCursor implements FrameCursor {
     this.#scheduleNotify()
   }
 
-  /** The client has to read some pieces before the next one is taken. */
+  /** Whether the client must read some pieces before the next one is taken. */
   get #isPieceAwaited(): boolean {
     if (!this.#open || !this.#confirmed) return false
     const { seq, pieces } = this.#confirmed
     return this.#pieces - (seq === this.#seq ? pieces : 0) >= MAX_UNCONFIRMED_PIECES
   }
 
-  /** Once for each reader, before the first event of which it lacks those before. */
+  /** Returns the notice once for each reader, before the first event whose predecessors it lacks. */
   #takeNotice(): Frames | undefined {
     if (this.#noticeSeq !== undefined || this.#pieces > 0) return undefined
     const notice = this.#journal.noticeAfter(this.#seq)

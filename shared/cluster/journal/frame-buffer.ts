@@ -67,7 +67,7 @@ export class FrameBuffer {
     return size
   }
 
-  /** The next frame has a higher number than `seq`: there are no frames with the numbers up to it. */
+  /** Makes the next frame's number higher than `seq`: there are no frames with the numbers in between. */
   skipTo(seq: number): void {
     if (seq <= this.#lastSeq) return
     const last = bufferSlab(this.#slabs.at(-1))
@@ -84,7 +84,7 @@ export class FrameBuffer {
     if (lastOf(oldest) < this.#firstSeq) this.#bytes -= this.#slabs.shift()?.content.length ?? 0
   }
 
-  /** Frames before this number are not kept. Call it before the first one is added. */
+  /** Sets the number of the first frame. Call it before the first frame is added. */
   startAt(seq: number): void {
     this.#firstSeq = seq
     this.#lastSeq = seq - 1
@@ -113,7 +113,7 @@ export class FrameBuffer {
     }
   }
 
-  /** The number of the first frame behind number `seq`; `undefined` when there is none. */
+  /** The number of the first frame after number `seq`; `undefined` when there is none. */
   nextAfter(seq: number): number | undefined {
     const slab = this.#slabs.find((each) => lastOf(each) > seq)
     return slab && Math.max(slab.firstSeq, seq + 1)
@@ -139,7 +139,7 @@ export class FrameBuffer {
     if (last && frame.length * MAX_BYTES_PER_UNIT <= free) return last // Measuring the frame is only needed near the end of a slab.
     const size = Buffer.byteLength(frame)
     if (last && size <= free) return last
-    // Behind a gap mostly another one follows, at which the slab ends.
+    // After a gap another one mostly follows soon, and ends the slab, so a small slab is enough.
     const isBehindGap = newest !== undefined && lastOf(newest) !== this.#lastSeq
     const first = isBehindGap ? 0 : FIRST_SLAB_BYTES
     const usual = last ? Math.min(last.content.length * 2, MAX_SLAB_BYTES) : first
@@ -149,7 +149,7 @@ export class FrameBuffer {
     return slab
   }
 
-  /** Frees what the last slab has not used. */
+  /** Frees the unused part of the last slab. */
   #trim(last: Slab<Buffer>): void {
     const used = last.ends.at(-1) ?? 0
     if (used === last.content.length) return

@@ -3,13 +3,13 @@ import type { RunErrorCode } from '../../kernel/events.ts'
 /** A place in a run's frames: after frame `seq`, and after this number of pieces of the next one when that one is large. */
 export type Position = { seq: number; pieces: number }
 
-/** SSE frames, ready to be written to the client. The last whole one, here or before, has number `lastSeq`. */
+/** SSE frames, ready to be written to the client. The last complete frame, in this text or before it, has number `lastSeq`. */
 export type Frames = {
   text: string | Uint8Array
   lastSeq: number
   /** Set when the text ends inside frame `lastSeq + 1`, which is large: how many of its pieces have come by now. */
   pieces?: number
-  /** Set on the terminal frame that ends one reader's stream while the run itself may go on (D4.2). */
+  /** Set on the terminal frame that ends one reader's stream while the run itself may continue (D4.2). */
   failure?: RunErrorCode
 }
 
@@ -19,7 +19,7 @@ export type Frames = {
  * which detaches it from the run (D4.5b).
  */
 export type FrameStream = AsyncIterable<Frames> & {
-  /** Sets the listener, of which a stream has one: it is called when the last frames are read. Missing where no worker can die alone. */
+  /** Sets the one listener, which is called when the last frames are read. Missing where a worker cannot die without the gateway. */
   onLast?(listener: (last: Frames) => void): void
 }
 

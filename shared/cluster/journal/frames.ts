@@ -11,13 +11,13 @@ export function renderData(event: RunEvent): string {
   return frameJson({ ...event, type: undefined })
 }
 
-/** The frame of the event with these data. */
+/** The frame of an event with this data. */
 export const frameOf = (seq: number, type: RunEvent['type'], data: string): string =>
   `id: ${seq}\nevent: ${type}\ndata: ${data}\n\n`
 
 /**
- * The number of the terminal frame of a run that was lost, when nobody knows which its last one was: it is above that of every event, so that a
- * client that comes back with it has them all.
+ * The number of the terminal frame of a lost run whose last number is unknown: it is above every event's number, so a client that reconnects
+ * with it has all events.
  */
 export const LOST_SEQ = 2 ** 32 - 1
 
@@ -41,15 +41,15 @@ const MESSAGE: Record<ReaderFailure, string> = {
 const SESSION_KEPT =
   'the worker of this run failed and the answer is lost; the session is kept up to its last complete turn: send the message again'
 
-/** `isSessionKept`: another worker goes on with the session of a lost run. */
+/** `isSessionKept`: another worker continues the session of a lost run. */
 export type FailureFacts = { isSessionKept?: boolean }
 
-/** The event that ends one reader's stream while the run itself may go on. */
+/** The event that ends one reader's stream while the run itself may continue. */
 export const readerFailure = (code: ReaderFailure, { isSessionKept = false }: FailureFacts = {}): ErrorEvent =>
   isSessionKept && code === 'worker_lost' ? sessionKept(SESSION_KEPT) : errorEvent(code, MESSAGE[code])
 
 /**
- * Renders the terminal frame that ends one reader's stream while the run itself may go on. It repeats the number of the last
+ * Renders the terminal frame that ends one reader's stream while the run itself may continue. It repeats the number of the last
  * frame delivered, so a client that reconnects with that number misses nothing (D4.2).
  */
 export function renderReaderFailure(lastSeq: number, code: ReaderFailure, facts?: FailureFacts): string {

@@ -5,7 +5,7 @@ import type { Frames } from './frame-stream.ts'
 import { frameOf, renderData, renderFrame } from './frames.ts'
 import { isLarge, LargeFrame } from './large-frame.ts'
 
-/** Limits on what is kept of one run (`shared/cluster/README.md` "Journal"). */
+/** Limits of what a journal keeps of one run (`shared/cluster/README.md` "Journal"). */
 export type JournalLimits = BehindLimits & {
   maxEvents: number
   maxBytes: number
@@ -23,11 +23,11 @@ export const JOURNAL_LIMITS: JournalLimits = {
   maxUnconfirmedBytes: 32 * 1024,
 }
 
-/** The bytes that a journal shares with others. */
+/** The budget of bytes that all journals share. */
 export type JournalBudget = {
   /** Called when the journal holds more bytes, or with a negative number fewer. */
   add(bytes: number): void
-  /** Whether the journal should hold its floor at most. */
+  /** Whether the journal should keep no more than its floor. */
   isExceeded(): boolean
 }
 
@@ -72,9 +72,8 @@ export class Journal implements JournalSource {
   }
 
   /**
-   * Begins with events of another process that has had the run: those from number `from` on, as far as they are known. The next event has a
-   * higher number than `reserved`. A reader gets `notice` before the first of these events of which those before it are not known and that reader
-   * has not got them.
+   * Begins with the known events of the process that had the run before, from number `from` on. The next event has a higher number than
+   * `reserved`. If a reader lacks events that are no longer known, it gets `notice` before the first event after them.
    */
   restore(
     events: readonly (readonly [seq: number, event: RunEvent])[],
@@ -152,7 +151,7 @@ export class Journal implements JournalSource {
     this.#buffer.clear()
   }
 
-  /** Tells every reader, now and later, that the frames it has not taken are no longer kept: the run continues in another process. */
+  /** Tells every present and future reader that the frames it has not taken are no longer kept: the run continues in another process. */
   abandon(): void {
     this.#isAbandoned = true
     this.drop()

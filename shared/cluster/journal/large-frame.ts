@@ -5,7 +5,7 @@ import { frameJson } from '../../kernel/json.ts'
 const LARGE_CHARS = 64 * 1024
 const PIECE_CHARS = 16 * 1024
 
-/** A part of a frame: JSON as it stands, or the inside of a JSON string that is yet to be escaped. */
+/** A part of a frame: finished JSON, or the content of a JSON string that is not escaped yet. */
 type Segment = { text: string; isRaw: boolean }
 
 /**

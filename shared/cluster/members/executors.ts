@@ -4,7 +4,7 @@ import type { Member } from './members.ts'
 export class Executors {
   #all: ReadonlyMap<number, Member> = new Map()
 
-  /** Epochs of all executors, those that drain included. */
+  /** Epochs of all executors, including draining ones. */
   get alive(): readonly number[] {
     return [...this.#all.keys()]
   }
@@ -18,7 +18,7 @@ export class Executors {
     return this.#all.has(epoch)
   }
 
-  /** Takes over a new list of members. */
+  /** Applies a new list of members. */
   update(members: readonly Member[]): void {
     this.#all = new Map(members.filter(({ role }) => role === 'executor').map((member) => [member.epoch, member]))
   }

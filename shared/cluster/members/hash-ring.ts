@@ -1,11 +1,11 @@
 const POINTS_PER_MEMBER = 160
-/** The upper bits of a point choose its bucket: of 1,000 members each bucket has about 80 points. */
+/** The upper bits of a point choose its bucket: with 1,000 members each bucket has about 80 points. */
 const BUCKET_BITS = 11
 const BUCKETS = 1 << BUCKET_BITS
 const SHIFT = 32 - BUCKET_BITS
 const LOWER_BITS = 2 ** SHIFT - 1
 const MEMBERS = 2 ** 32
-/** The most members that are added in one call: it takes about a millisecond while the code is not compiled yet, and later a tenth of that. */
+/** The most members that are added in one call: that takes about a millisecond before V8 has compiled the code, and a tenth of that later. */
 const MAX_JOINS = 8
 
 /**
@@ -14,7 +14,7 @@ const MAX_JOINS = 8
  */
 export class HashRing {
   readonly #members = new Set<number>()
-  /** Each entry is a point without its upper bits, times 2^32, plus the member. Sorted: of two members with one point the lower comes first. */
+  /** Each entry is a point without its upper bits, times 2^32, plus the member. Sorted; if two members share a point, the lower one comes first. */
   #buckets: number[][] = []
 
   /** Members are epochs (u32). */

@@ -1,15 +1,15 @@
 import type { Member, MemberChange, MemberList } from './members.ts'
 
-/** The most workers whose loads one look reads. */
+/** How many workers' loads are read at a time. */
 const MAX_LOADS = 64
-/** When many processes join one after the other, the users of the table take over some at a time. */
+/** When many processes join one after the other, the table's users get them in groups. */
 const NOTICE_MS = 20
 
-/** The members as one process knows them, and the version of the members that this is. */
+/** The members that one process knows, and the version of that list. */
 export class MemberTable {
   readonly #onChanged: (members: readonly Member[]) => void
   #members = new Map<number, Member>()
-  /** Members that the last list did not have. Redis may have lost their keys: then they come back. */
+  /** Members that are missing in the last list. Redis may have lost their keys; then they register again. */
   readonly #unlisted = new Set<number>()
   /** Members whose leases have run out. */
   #lapsed: ReadonlySet<number> = new Set()
@@ -38,17 +38,17 @@ export class MemberTable {
     return this.#unlisted
   }
 
-  /** Whether a worker may come back that the last list did not have. */
+  /** Whether a worker that is missing in the last list may register again. */
   awaitsWorker(): boolean {
     return [...this.#unlisted].some((epoch) => this.#members.get(epoch)?.role === 'worker')
   }
 
-  /** Whether Redis has all of them as members, by the last list, and their leases have not run out, by the last look. */
+  /** Whether all known members are in the last list, and no lease had run out at the last check. */
   isSettled(): boolean {
     return this.#unlisted.size + this.#lapsed.size === 0
   }
 
-  /** Whether Redis has it as a member, by the last list and the changes since. */
+  /** Whether it is a member, by the last list and later changes. */
   isListed(epoch: number): boolean {
     return this.#members.has(epoch) && !this.#unlisted.has(epoch)
   }
@@ -59,7 +59,7 @@ export class MemberTable {
     return member !== undefined && !isLapsed(member)
   }
 
-  /** Takes over a list. Members that are not in it stay known until they are removed. Calls `onChanged` at once. */
+  /** Applies a list. Members that are not in it stay known until they are removed. Calls `onChanged` at once. */
   replace({ version, members }: MemberList): void {
     const listed = new Map(members.map((member) => [member.epoch, member]))
     this.#unlisted.clear()
@@ -75,12 +75,12 @@ export class MemberTable {
     this.flush()
   }
 
-  /** No change follows on what is known until the next list. */
+  /** Makes changes be ignored until the next list. */
   forgetVersion(): void {
     this.#version = 0
   }
 
-  /** Applies the change that follows on what is known. A member that is gone stays known until it is removed. */
+  /** Applies the next change. A member that is gone stays known until it is removed. */
   apply({ version, epoch, member }: MemberChange): void {
     this.#version = version
     if (!member) return
@@ -98,7 +98,7 @@ export class MemberTable {
     this.#scheduleNotice()
   }
 
-  /** The workers whose loads are to be read next: all in turn. */
+  /** The workers whose loads are read next; all workers take turns. */
   nextWorkers(): Member[] {
     const workers = [...this.#members.values()].filter(({ role }) => role === 'worker')
     if (workers.length <= MAX_LOADS) return workers

@@ -5,7 +5,7 @@ import type { Steadiness } from './steadiness.ts'
 
 export type MemberWatchDeps = {
   members: Members
-  /** The processes that this one sends to. */
+  /** The processes to which this one sends messages. */
   peers: {
     readonly receivers: readonly number[]
     isLost(epoch: number): boolean
@@ -20,17 +20,17 @@ export type MemberWatchDeps = {
 }
 
 /**
- * Follows the changes of the members, and evicts those whose lease has run out. Lists the members at the beginning, and after a change
- * that has not come here. See `shared/cluster/README.md` "Membership and leases".
+ * Follows the changes of the members, and evicts those whose lease has run out. Lists the members at the beginning, and after a missed
+ * change. See `shared/cluster/README.md` "Membership and leases".
  */
 export class MemberWatch {
   readonly #deps: MemberWatchDeps
   readonly #table: MemberTable
-  /** The version that Redis had at the last tick: by the next one its changes must have come. */
+  /** The version in Redis at the last tick: its changes must arrive before the next tick. */
   #expectedVersion = 0
   /** Changes that have come while the members are listed. */
   #held: MemberChange[] | undefined
-  /** Processes that this one has removed, and that Redis has registered again because it had lost that. */
+  /** Processes that this one has removed, but that are registered again because Redis had lost the removal. */
   readonly #back = new Set<number>()
   /** Members that were removed and not yet reported. */
   readonly #lost: number[] = []
@@ -49,7 +49,7 @@ export class MemberWatch {
     await this.#list()
   }
 
-  /** To be called twice a second. */
+  /** Call it twice a second. */
   async tick(): Promise<void> {
     if (this.#table.version < this.#expectedVersion) await this.#list() // A message was lost.
     await this.#removeAgain()
@@ -77,17 +77,17 @@ export class MemberWatch {
     return this.#table.isAlive(epoch)
   }
 
-  /** Whether a worker that was a member may register again, which Redis has not at present. It is removed when it does not do so in time. */
+  /** Whether a former worker, which Redis does not list at present, may register again. It is removed if it does not do so in time. */
   awaitsWorker(): boolean {
     return this.#table.awaitsWorker()
   }
 
-  /** This process has renewed its lease, and the members have this version now. */
+  /** Called when this process has renewed its lease; the members have this version now. */
   onRenewed(version: number): void {
     this.#expectedVersion = version
   }
 
-  /** This process was registered anew. The next tick lists the members, whatever their version is. */
+  /** Called when this process was registered again. The next tick lists the members, whatever their version is. */
   onRegistered(): void {
     this.#isUnknown = false
     this.#table.forgetVersion()
@@ -100,13 +100,13 @@ export class MemberWatch {
     this.#table.flush()
   }
 
-  /** Finds changes whose messages were lost, leases that have run out, and processes that are known here and are no members. */
+  /** Finds changes whose messages were lost, leases that have run out, and processes that are known here but are not members. */
   async #look(): Promise<void> {
     const { peers, members, steadiness, needsLoads } = this.#deps
     const { receivers } = peers // Read first: a process that calls meanwhile may have joined after the look.
     const workers = needsLoads() ? this.#table.nextWorkers() : []
     const { version, lapsed, loads } = await members.look(workers.map(({ epoch }) => epoch))
-    steadiness.check() // Redis may have answered after a pause that no tick has seen yet.
+    steadiness.check() // Redis may have answered after a pause that no tick has noticed yet.
     for (const [i, worker] of workers.entries()) worker.load = loads[i] ?? worker.load
     this.#table.setLapsed(new Set(lapsed))
     this.#expectedVersion = version
@@ -142,7 +142,7 @@ export class MemberWatch {
     )
   }
 
-  /** Applies a change that follows on the known ones. After a gap the members are listed, but not while Redis does not know this process. */
+  /** Applies the next change. After a gap the members are listed, but not while Redis does not know this process. */
   #onChange(change: MemberChange): void {
     const { peers, own } = this.#deps
     if (this.#held) return void this.#held.push(change)
@@ -157,8 +157,8 @@ export class MemberWatch {
   }
 
   /**
-   * Evicts these members if their leases have run out, and drops what is known here and not in Redis. A process that has not seen
-   * others renew must do neither, nor one that reads a Redis that may have lost keys.
+   * Evicts these members if their leases have run out, and drops processes that Redis does not list. It does neither if this
+   * process could not see others renew, or Redis may have lost keys.
    */
   async #removeGone(receivers: readonly number[], lapsed: readonly number[]): Promise<void> {
     const { members, steadiness } = this.#deps
@@ -166,17 +166,17 @@ export class MemberWatch {
     const findGone = () => [...receivers, ...table.unlisted].filter((epoch) => !table.isListed(epoch))
     if (lapsed.length + findGone().length === 0 || !steadiness.isSteady()) return
     if (!(await members.isBootMarkerCurrent())) return
-    if (!steadiness.isSteady()) return // A renewal that was answered meanwhile says that Redis has lost its keys.
+    if (!steadiness.isSteady()) return // The answer to a renewal has meanwhile shown that Redis has lost its keys.
     for (const epoch of lapsed) if (await members.expire(epoch)) this.#remove([epoch])
     this.#remove(findGone())
   }
 
   #onBack(epoch: number): void {
     this.#back.add(epoch)
-    this.#removeAgain().catch(() => {}) // The next tick does it.
+    this.#removeAgain().catch(() => {}) // If this fails, the next tick tries again.
   }
 
-  /** Nothing is sent to or taken from a process that was removed, so it must come back under a new epoch. */
+  /** Removes such processes again: no messages are exchanged with a removed process, so it must rejoin under a new epoch. */
   async #removeAgain(): Promise<void> {
     for (const epoch of this.#back) {
       await this.#deps.members.leave(epoch)

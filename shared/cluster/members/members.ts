@@ -1,5 +1,5 @@
 /**
- * The versions of messages that this release reads. A release that adds one still sends this one to members that read no other.
+ * The versions of messages that this release reads. A release that adds a version still sends the old one to members that read no other.
  */
 export const PROTOCOL = { min: 2, max: 2 } as const
 
@@ -11,7 +11,7 @@ export const MAX_LAPSED = 100
 export const ROLES = ['gateway', 'worker', 'executor'] as const
 export const STATES = ['active', 'draining'] as const
 
-/** The facts of a process for operators. A member of an older release has none of it. `since` is in ISO 8601. */
+/** The facts of a process for operators. A member of an older release has none of them. `since` is in ISO 8601. */
 export type MemberAbout = {
   version?: string
   since?: string
@@ -34,24 +34,24 @@ export type Member = MemberFields & { epoch: number; expiresInMs: number }
 
 /**
  * The result of renewing a lease. `evicted`: another process has removed this one. `keys_lost`: Redis has restarted empty, or a replica
- * has become the primary, and this process is registered again under its old epoch. `unheard`: the lease was not renewed, because
- * nobody subscribes to the channel of the probe.
+ * has become the primary, and this process is registered again under its old epoch. `unheard`: the lease was not renewed, because no
+ * process subscribes to the probe's channel.
  */
 export type Renewal = 'renewed' | 'evicted' | 'keys_lost' | 'unheard'
 
 /**
- * The process's own channel, to which somebody must have subscribed when a lease is renewed, and from time to time a message that the
- * process sends to itself over it: one that hears nothing must not stay a member.
+ * The process's own channel, which must have a subscriber when its lease is renewed, and from time to time a message that the process
+ * sends itself: a process that receives no messages must not stay a member.
  */
 export type ChannelProbe = { channel: string; message?: Buffer }
 
 /**
- * The version rises with each change of the members, by one unless Redis may have lost keys. A list is read in pieces: it has all changes up
- * to its version, and may have some of the later ones.
+ * The version rises with each change of the members, by one unless Redis may have lost keys. A list is read in pieces: it contains all
+ * changes up to its version, and may contain some later ones.
  */
 export type MemberList = { version: number; members: Member[] }
 
-/** A member has joined or has other fields, or is gone. Without `member` and not gone, it is one that this release cannot understand. */
+/** A member has joined, changed or gone. Without `member` and not gone, this release cannot understand it. */
 export type MemberChange = { version: number; epoch: number; isGone: boolean; member: Member | undefined }
 
 /** `lapsed`: members whose lease has run out, at most `MAX_LAPSED`. `loads`: in the order in which they were asked for. */
@@ -63,15 +63,15 @@ export interface Members {
   join(fields: MemberFields): Promise<number>
   /** `version` is that of the members after the renewal. */
   renew(epoch: number, fields: MemberFields, probe: ChannelProbe): Promise<{ outcome: Renewal; version: number }>
-  /** Removes a member at once: this process, or one that is back under an epoch that was removed. It cannot renew afterwards. */
+  /** Removes a member at once: this process, or one that is registered again under a removed epoch. It cannot renew afterwards. */
   leave(epoch: number): Promise<void>
   /** Without the members that this release cannot understand, or that do not understand it. */
   list(): Promise<MemberList>
-  /** Reads what a process needs to know of the others without a list, and the loads of these members. */
+  /** Reads the version, the lapsed members and these members' loads, without the whole list. */
   look(loadsOf: readonly number[]): Promise<MemberLook>
   /** Calls `onChange` with each change from now on. A change may be lost: then a later one, a renewal or a look has a higher version. */
   watch(onChange: (change: MemberChange) => void): Promise<void>
-  /** An epoch that has been a member and is none any more never becomes one again, unless Redis loses its keys. */
+  /** An epoch that is no longer a member never becomes one again, unless Redis loses its keys. */
   isMember(epoch: number): Promise<boolean>
   /** Returns `false` from the moment Redis may have lost keys until this process has renewed its lease. */
   isBootMarkerCurrent(): Promise<boolean>

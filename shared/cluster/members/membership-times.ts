@@ -18,7 +18,7 @@ export const TIMES: MembershipTimes = {
   maxTickDelayMs: 500,
 }
 
-/** The number of members that look for lapsed leases at each tick, about: all of a small cluster, and a random part of a large one. */
+/** About how many members look for lapsed leases at each tick: all in a small cluster, and a random part in a large one. */
 const LOOKS_PER_TICK = 25
 /** A gateway looks at least at every fourth tick, because it places runs by the loads that it reads. */
 const MIN_GATEWAY_CHANCE = 0.25

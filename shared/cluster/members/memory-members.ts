@@ -16,7 +16,7 @@ import {
 
 type Entry = { process: MemoryMembers; fields: MemberFields; endsAt: number }
 
-/** The epochs and versions that the old primary may have given out, and a new one leaves out. */
+/** How many epochs and versions a new primary skips, because the old one may have used them. */
 const SKIPPED = 4_096
 
 /** The members of a cluster whose processes are all in this one. */
@@ -33,13 +33,13 @@ export class MemberRegistry {
     this.#now = now
   }
 
-  /** As a Redis that has restarted empty. */
+  /** Behaves like a Redis that has restarted empty. */
   loseKeys(): void {
     this.entries.clear()
     this.boot++
   }
 
-  /** Returns the function that makes a replica with the present state the primary. */
+  /** Returns a function that makes a replica with the present state the primary. */
   replicate(): () => void {
     const [entries, lastEpoch, version] = [[...this.entries], this.lastEpoch, this.version]
     return () => {
@@ -106,7 +106,7 @@ export class MemoryMembers implements Members {
         this.#announce(epoch, fields)
       return { outcome: hasLostKeys ? 'keys_lost' : 'renewed', version: this.#registry.version, boot }
     })
-    this.#boot = answer.boot // Not before the answer is here: it may be asked twice.
+    this.#boot = answer.boot // Set only when the answer has arrived, because the request may be sent twice.
     return answer
   }
 

@@ -1,6 +1,6 @@
 /**
- * A moment by both clocks, in milliseconds. The monotonic clock stands still while the machine is suspended; the wall clock goes
- * on, but may be set.
+ * A moment by both clocks, in milliseconds. The monotonic clock stands still while the machine is suspended; the wall clock
+ * continues, but may be set.
  */
 export type Moment = { monotonic: number; wall: number }
 

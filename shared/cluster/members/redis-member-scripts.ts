@@ -14,9 +14,9 @@ export const KEYS = [
 /** The channel on which each change is announced: version, epoch, and the fields, which are empty for a member that is gone. */
 export const CHANGES = 'members'
 
-/** The epochs and versions that are left out when a replica has become the primary: it may not know the last ones. */
+/** How many epochs and versions are skipped when a replica has become the primary, because it may not know the last ones. */
 const SKIPPED = 4_096
-/** To read the replication id costs Redis a fifth of a renewal. */
+/** Reading the replication id costs a fifth of a renewal. */
 const CHECKED_MS = 500
 
 const NOW = `local t = redis.call('TIME') local now = t[1] * 1000 + math.floor(t[2] / 1000)`
@@ -50,7 +50,10 @@ const CHANGE = `
     if redis.call('HDEL', KEYS[1], epoch) + redis.call('ZREM', KEYS[4], epoch) > 0 then change(epoch, '') end
   end`
 
-/** How many have subscribed to the channel of an argument, which may be followed by a message to it. Without the channel the caller has looked. */
+/**
+ * The number of subscribers of the channel in an argument; the next argument may be a message to it. Without a channel
+ * the caller has checked that.
+ */
 const heard = (at: number) => `
   local heard = 1
   if ARGV[${at + 1}] then heard = redis.call('PUBLISH', ARGV[${at}], ARGV[${at + 1}])
@@ -79,9 +82,9 @@ export const JOIN = script(
 )
 
 /**
- * Renews the lease of a member whose fields have not changed, and returns the version of the members. Returns nothing when there may be more
- * to do, which `RENEW` does: nobody has subscribed, Redis may have lost keys, or the record is not this process's.
- * Arguments: length of a lease, epoch, load, the marker that the process knows, nonce, and optionally its channel and a message to it.
+ * Renews the lease of a member whose fields have not changed, and returns the version of the members. Returns nothing when `RENEW` is
+ * needed: there is no subscriber, Redis may have lost keys, or the record belongs to another process. Arguments: length of a lease, epoch,
+ * load, the marker that the process knows, nonce, and optionally its channel and a message to it.
  */
 export const EXTEND = script(
   'aeExtend',

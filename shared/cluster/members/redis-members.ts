@@ -33,7 +33,7 @@ import {
 
 type Link = Pick<RedisLink, 'run' | 'prefix' | 'subscribeToScripts' | 'isCluster'>
 
-/** The members of the cluster in Redis. One object per process, since it remembers what Redis has of the process. */
+/** The members of the cluster in Redis. One object per process, because it remembers the process's record in Redis. */
 export function createRedisMembers(link: Link): Members {
   const changes = link.prefix + CHANGES
   return {
@@ -64,7 +64,7 @@ export function createRedisMembers(link: Link): Members {
   }
 }
 
-/** This process as a member: its boot marker, its nonce, and the record that Redis has of it. */
+/** This process as a member: its boot marker, its nonce, and its record in Redis. */
 function createOwnMember(link: Link): Pick<Members, 'join' | 'renew' | 'isBootMarkerCurrent'> {
   const nonce = randomUUID()
   const own = (fields: MemberFields) => [link.prefix + CHANGES, LEASE_MS, nonce, packFields(fields), fields.load]
@@ -96,8 +96,8 @@ function createOwnMember(link: Link): Pick<Members, 'join' | 'renew' | 'isBootMa
 }
 
 /**
- * Whether somebody has subscribed to a channel of a Redis Cluster, which may be at another node than the members. While that node does not
- * answer nobody can publish there either: the process stays a member until its replica has taken over.
+ * Whether a channel of a Redis Cluster has a subscriber; it may be at another node than the members. While that node does not answer, no
+ * process can publish there either: the process stays a member until its replica has taken over.
  */
 function createHearing(link: Link) {
   let answeredAt = performance.now()
@@ -114,7 +114,7 @@ function createHearing(link: Link) {
   }
 }
 
-/** Short, because the renewal comes after it, and counts from before it. */
+/** Short, because the renewal follows and its time counts from before this check. */
 const NODE_MS = 500
 /** Streams end when Redis has been away for the same time. */
 const NODE_AWAY_MS = 10_000
@@ -150,8 +150,8 @@ function readChange(message: string): MemberChange | undefined {
 }
 
 /**
- * Another release may have written the fields: `undefined` for a role or state that this one does not know, and for a process that
- * speaks no version that it speaks.
+ * Another release may have written the fields: `undefined` for a role or state that this one does not know, and for a process
+ * without a common protocol version.
  */
 function readFields(text: string): Omit<MemberFields, 'load'> | undefined {
   const fields = parseJson(text)

@@ -1,7 +1,7 @@
 import type { MembershipTimes } from './membership-times.ts'
 import { elapsedMs, now } from './moment.ts'
 
-/** Whether this process has seen long enough, without a break, which members renew their leases. */
+/** Whether this process has seen for long enough, without a break, which members renew their leases. */
 export class Steadiness {
   readonly #times: Pick<MembershipTimes, 'tickMs' | 'maxTickDelayMs' | 'steadyMs'>
   #lastSeenAt = now()
@@ -11,7 +11,7 @@ export class Steadiness {
     this.#times = times
   }
 
-  /** Begins the time anew. */
+  /** Starts the time again. */
   reset(): void {
     this.#since = performance.now()
   }

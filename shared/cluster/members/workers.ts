@@ -7,7 +7,7 @@ const CRASHES = 3
 const CRASH_WINDOW_MS = 60_000
 const REVIEW_MS = 500
 
-/** The workers as one process sees them: which are alive, which take new work, and which of those a session hashes to. */
+/** The workers that one process knows: which are alive, which take new work, and to which of them a session hashes. */
 export class Workers {
   readonly #now: () => number
   readonly #firstSeen = new Map<number, number>()
@@ -47,7 +47,7 @@ export class Workers {
 
   /**
    * The eligible worker that a key hashes to, or the one it would hash to if `without` were not eligible. When many workers have joined at
-   * once, most of them count only from the next turns of the event loop on.
+   * once, most are used only from later turns of the event loop on.
    */
   ownerOf(key: string, without?: number): number | undefined {
     this.#followEligible()
@@ -55,7 +55,7 @@ export class Workers {
     return this.#ring.ownerOf(key, without)
   }
 
-  /** Takes the eligible workers onto the ring, few in each turn of the event loop. Simultaneous calls share the work. */
+  /** Adds the eligible workers to the ring, few in each turn of the event loop. Simultaneous calls share the work. */
   prepare(): Promise<void> {
     this.#preparing ??= this.#prepare().finally(() => {
       this.#preparing = undefined
@@ -63,7 +63,7 @@ export class Workers {
     return this.#preparing
   }
 
-  /** Takes over a new list of members. */
+  /** Applies a new list of members. */
   update(members: readonly Member[]): void {
     const before = this.#all
     this.#all = members.filter(({ role }) => role === 'worker')
@@ -79,7 +79,7 @@ export class Workers {
     }
   }
 
-  /** Makes the ring that of the eligible workers. It is empty only when no worker is eligible. */
+  /** Updates the ring to the eligible workers. It is empty only when no worker is eligible. */
   #followEligible(): void {
     if (this.#now() >= this.#reviewAt) this.#review()
     if (!this.#isRingCurrent) this.#isRingCurrent = this.#ring.follow(this.#eligibleEpochs)

@@ -3,7 +3,7 @@ import type { MovedRuns } from './owners.ts'
 
 export type AdoptedRunsDeps = {
   movedRuns: Pick<MovedRuns, 'record'>
-  /** This worker's epoch, which changes when it was evicted. */
+  /** This worker's epoch, which changes after an eviction. */
   epoch(): number
   /** Whether this worker still knows the run. */
   isKnown(tenant: TenantId, runId: string): boolean
@@ -24,7 +24,7 @@ export class AdoptedRuns {
     await this.#deps.movedRuns.record(tenant, runIds, this.#deps.epoch())
   }
 
-  /** Records all runs again: Redis has lost its keys. */
+  /** Records all runs again after Redis has lost its keys. */
   async recordAll(): Promise<void> {
     this.#dropForgotten()
     const { movedRuns, epoch } = this.#deps

@@ -15,9 +15,9 @@ export type HeldSession = SessionKey & { token: string }
 
 /** The claims of this worker on sessions that it opens from the store. */
 export type OwnClaims = {
-  /** The token of the claim that names this worker; `undefined` when none does. */
+  /** The token of the claim that names this worker; `undefined` when there is none. */
   find(session: SessionKey): Promise<string | undefined>
-  /** Keeps the claim. Returns `false` when it is another worker's by now. */
+  /** Keeps the claim. Returns `false` when another worker has it by now. */
   confirm(session: HeldSession): Promise<boolean>
   release(session: HeldSession): Promise<boolean>
 }
@@ -27,7 +27,10 @@ export type SessionClaims = OwnClaims & {
   moved(tenant: TenantId, runIds: readonly string[]): Promise<void>
 }
 
-/** The claims of a worker that is put together before its relay: the relay exists before it joins the cluster, so before there are sessions. */
+/**
+ * The claims of a worker that is created before its relay. The relay exists before the worker joins the cluster, and so
+ * before there are sessions.
+ */
 export const claimsOf = (relay: () => { claims: OwnClaims; recordMoved: SessionClaims['moved'] }): SessionClaims => ({
   find: (session) => relay().claims.find(session),
   confirm: (session) => relay().claims.confirm(session),
@@ -37,7 +40,7 @@ export const claimsOf = (relay: () => { claims: OwnClaims; recordMoved: SessionC
 
 export type HeldClaimsDeps<S extends HeldSession> = {
   owners: Owners
-  /** This worker's epoch, which changes when it was evicted. */
+  /** This worker's epoch, which changes after an eviction. */
   epoch(): number
   sessions(): Iterable<S>
   /** Whether a worker is a member whose lease has not run out. */
@@ -55,7 +58,7 @@ export type HeldClaimsDeps<S extends HeldSession> = {
 /** The claims of one worker on the sessions in its memory. */
 export class HeldClaims<S extends HeldSession> implements OwnClaims {
   readonly #deps: HeldClaimsDeps<S>
-  /** Sessions that are here, and not yet this worker's. */
+  /** Sessions that are offered to this worker, but not owned yet. */
   readonly #offered = new WeakSet<S>()
   /** The claims that were replaced when sessions were taken over. */
   readonly #taken = new WeakMap<S, Claim>()
@@ -82,7 +85,7 @@ export class HeldClaims<S extends HeldSession> implements OwnClaims {
     return claim?.epoch === this.#deps.epoch() ? claim.token : undefined
   }
 
-  /** Claims a session of the worker of epoch `from`, which is no member any more, and is to be opened here. Returns `false` when another one has it. */
+  /** Claims a session of the worker of epoch `from`, which is no longer a member, to open it here. Returns `false` when another worker has it. */
   inherit(session: SessionKey, from: number): Promise<boolean> {
     return this.#deps.owners.takeOver(
       session,
@@ -91,14 +94,14 @@ export class HeldClaims<S extends HeldSession> implements OwnClaims {
     )
   }
 
-  /** Claims a session that this worker has created, or opened, for a gateway. Returns `false` when it is another worker's by now. */
+  /** Claims a session that this worker has created, or opened, for a gateway. Returns `false` when another worker has it by now. */
   async confirm(session: HeldSession): Promise<boolean> {
     const claim = this.#claimOf(session)
     return isSameClaim(await this.#deps.owners.claim(session, claim, HELD_SECS), claim)
   }
 
   /**
-   * Gives this worker's session its claim back, after a gateway has claimed its id anew: Redis had lost the claim, and this worker
+   * Gives this worker's session its claim back, after a gateway has claimed its id again: Redis had lost the claim, and this worker
    * had not repeated it yet.
    */
   async restore(session: HeldSession): Promise<void> {
@@ -120,7 +123,7 @@ export class HeldClaims<S extends HeldSession> implements OwnClaims {
     return isOwner || hasChanged
   }
 
-  /** Takes the claim over from the worker of epoch `from`. Returns `false` when that worker did not own the session any more. */
+  /** Takes over the claim from the worker of epoch `from`. Returns `false` when that worker did not own the session any more. */
   async takeOver(session: S, from: number): Promise<boolean> {
     const claims = { from: { epoch: from, token: session.token }, to: this.#claimOf(session) }
     const rounds = this.#rounds
@@ -133,8 +136,8 @@ export class HeldClaims<S extends HeldSession> implements OwnClaims {
   }
 
   /**
-   * Makes the offers of a session to other workers invalid: a late one would take it over while this worker goes on with it. Returns
-   * `false` when the session is not this worker's any more.
+   * Invalidates the offers of a session to other workers: a late one could otherwise take it over while this worker continues it.
+   * Returns `false` when this worker no longer owns the session.
    */
   async takeBack(session: S): Promise<boolean> {
     const from = this.#claimOf(session)
@@ -170,10 +173,10 @@ export class HeldClaims<S extends HeldSession> implements OwnClaims {
       const claim = this.#claimOf(session)
       const holder = await this.#claimOnce(session, claim)
       if (isSameClaim(holder, claim)) return true
-      // A worker that hands no session over has the latest claim of those with one token.
+      // Of several claims with the same token, that of a worker which hands over no sessions is the latest.
       const isLatest = holder.token === claim.token && !this.#deps.isDraining()
       const isEarlier = holder.epoch === claim.epoch || isLatest || this.#wasTaken(session, holder)
-      // At first a worker that is not known to be gone may only not be registered again yet.
+      // At first, a worker that is not known to be gone may simply not be registered again yet.
       if (!isEarlier && !this.#deps.isGone(holder.epoch) && (attempt <= CLAIM_ATTEMPTS / 2 || this.#isOfOther(holder)))
         continue
       const isReplaced = () => this.#deps.owners.replace(session, { from: holder, to: claim }, HELD_SECS)

@@ -1,11 +1,11 @@
 import type { TenantId } from '../../kernel/tenant.ts'
 
-/** Names a session; several sessions can have had the same name, one after the other. */
+/** The name of a session; several sessions may have had it, one after the other. */
 export type SessionKey = { readonly tenant: TenantId; readonly id: string }
 
 /**
- * The owner of a session: a worker's epoch, and a token. No other creation of the same id has the same token, and an owner that takes
- * back what it has offered to another worker gets a new one.
+ * The owner of a session: a worker's epoch, and a token. Another session with the same id has another token, and an owner that
+ * withdraws an offer to another worker gets a new token.
  */
 export type Claim = { readonly epoch: number; readonly token: string }
 
@@ -18,23 +18,23 @@ export const HELD_SECS = 86_400
 
 /**
  * Records which worker owns a session. Every change is one compare-and-set of the whole claim, and may be repeated: the connection
- * to Redis sends a command again when it was lost before its answer came.
+ * to Redis repeats a command when it broke before the answer.
  */
 export interface Owners {
-  /** Makes this claim if the session has none. Returns the claim that holds; if it is this one, it lasts for `secs` from now. */
+  /** Makes this claim if the session has none. Returns the valid claim; if it is this one, it lasts for `secs` from now. */
   claim(session: SessionKey, claim: Claim, secs: number): Promise<Claim>
   find(session: SessionKey): Promise<Claim | undefined>
-  /** Replaces `from` by `to`. Returns whether `to` holds now. */
+  /** Replaces `from` by `to`. Returns whether `to` is valid now. */
   replace(session: SessionKey, claims: { from: Claim; to: Claim }, secs: number): Promise<boolean>
-  /** Makes this claim if the session has none, and in place of any claim of the epoch `from`. Returns whether it holds now. */
+  /** Makes this claim if the session has none, or replaces any claim of the epoch `from`. Returns whether it is valid now. */
   takeOver(session: SessionKey, change: { from: number; to: Claim }, secs: number): Promise<boolean>
   /** Deletes this claim; any other stays. Returns `false` when there is another. */
   release(session: SessionKey, claim: Claim): Promise<boolean>
 }
 
 /**
- * Where runs are that began on another worker than the one whose epoch their id contains: they waited in the queue of a session that
- * was handed over.
+ * The places of runs that began on another worker than the one whose epoch is in their id, because their session was handed over
+ * while they waited.
  */
 export interface MovedRuns {
   /** Records that these runs are at the worker of this epoch, for a day. */

@@ -8,7 +8,7 @@ import { type Claim, isSameClaim, type Owners, RESERVED_SECS, type SessionKey } 
 export type SessionRouterDeps = {
   workers: Pick<Workers, 'isAlive' | 'ownerOf'>
   owners: Owners
-  /** Asks Redis whether this epoch is a member. An epoch that is no member never becomes one again. */
+  /** Asks Redis whether this epoch is a member. An epoch that is not a member never becomes one again. */
   isMember(epoch: number): Promise<boolean>
   /** `false` while the workers write their claims again after Redis lost its keys: a missing claim then proves nothing. */
   isRebuilt(): Promise<boolean>
@@ -19,19 +19,18 @@ export type SessionRouterDeps = {
 /** Creates a session under a claim, or deletes what a creation without an answer may have left at the claim's worker. */
 export type SessionCreation<T> = { create(claim: Claim): Promise<T>; undo(claim: Claim): void }
 
-/** `isKnown`: the session was stored a moment ago. Its worker says if it is not any more. */
+/** `isKnown`: the session was stored a moment ago. If it no longer is, its worker reports that. */
 type CallOptions = { isKnown?: boolean }
 
 /** How long a hand-off of a session may take, and how often its owner is looked up meanwhile. */
 const HANDOFF_MS = 5_000
 const HANDOFF_STEP_MS = 50
-/** How long the deletion of a session that is stored is tried again: others know of the death of its worker after some seconds. */
+/** How long the deletion of a stored session is tried again: the death of its worker is noticed only after some seconds. */
 const DELETED_WITHIN_MS = 10_000
 const RELEASE_EVERY_MS = 500
 
 /**
- * Finds the worker of a session. Hashing chooses the worker of a new session; the claim is what decides, and what later calls
- * look up.
+ * Finds the worker of a session. Hashing chooses the worker of a new session; the claim decides, and later calls look it up.
  */
 export class SessionRouter {
   readonly #deps: SessionRouterDeps
@@ -41,8 +40,8 @@ export class SessionRouter {
   }
 
   /**
-   * Creates a session on the worker it hashes to. If that one drains, has no room or does not answer, creates it on the next, and undoes
-   * what may have been created. Throws `conflict` when the session exists.
+   * Creates a session on the worker it hashes to. If that worker drains, has no room or does not answer, it creates the session on the
+   * next one, and undoes a possible creation on the first. Throws `conflict` when the session exists.
    */
   async create<T>(session: SessionKey, creation: SessionCreation<T>): Promise<T> {
     const claim = await this.#reserve(session)
@@ -51,8 +50,8 @@ export class SessionRouter {
 
   /**
    * Calls the session's owner. During a hand-off the owner refuses because it is draining, or no longer has the session: the
-   * owner is then looked up and called again, for as long as a hand-off may take. One that is alive and does not answer is called a second time:
-   * it may have been busy, and what it had not answered is taken back.
+   * owner is then looked up and called again, for as long as a hand-off may take. A live owner that does not answer is called a second time: it
+   * may have been busy, and undoes a change that it could not answer in time.
    */
   async callOwner<T>(
     session: SessionKey,
@@ -67,7 +66,7 @@ export class SessionRouter {
         return await call(claim)
       } catch (cause) {
         const present = await this.#deps.owners.find(session)
-        // Without a claim nobody else has it, and a call that was not answered may have been carried out.
+        // Without a claim no other worker has it, and an unanswered call may have been carried out.
         const hasMoved = present !== undefined && !isSameClaim(present, claim)
         const wasBusy = present !== undefined && isUnanswered(cause) && this.#deps.workers.isAlive(claim.epoch)
         if (!hasMoved && !isDraining(cause) && (!wasBusy || isRepeated)) throw await this.#refusal(cause)
@@ -79,8 +78,8 @@ export class SessionRouter {
   }
 
   /**
-   * As `callOwner`, for the deletion of the session: when its answer did not come and the session is gone, it was deleted. The worker of one that is
-   * stored may have died: once that is known, another one opens the session and deletes it (D37.3).
+   * As `callOwner`, for the deletion of the session: when its answer did not come and the session is gone, it was deleted. The worker of a stored
+   * session may have died: once that is known, another worker opens the session and deletes it (D37.3).
    */
   async remove(session: SessionKey, call: (claim: Claim) => Promise<void>): Promise<void> {
     let mayBeDone = false
@@ -104,7 +103,7 @@ export class SessionRouter {
     return hasKind(cause, 'not_found') || ((await owners.find(session)) === undefined && isRebuilt())
   }
 
-  /** A worker that does not know a session may have handed it over, and Redis may have lost that. */
+  /** A worker that does not know a session may have handed it over, and Redis may have lost the new claim. */
   async #refusal(cause: unknown): Promise<unknown> {
     return hasKind(cause, 'not_found') && !(await this.#deps.isRebuilt()) ? rebuilding() : cause
   }
@@ -140,7 +139,7 @@ export class SessionRouter {
     if (!(await isRebuilt())) throw rebuilding()
     const claim = { epoch, token: newToken() }
     const holder = await owners.claim(session, claim, RESERVED_SECS).catch((cause: unknown) => {
-      void this.#release(session, claim) // It may hold anyway.
+      void this.#release(session, claim) // The claim may be valid all the same.
       throw cause
     })
     if (isSameClaim(holder, claim)) return claim
@@ -165,16 +164,19 @@ export class SessionRouter {
     }
   }
 
-  /** Resolves after the first try. What has no answer is tried again behind the refusal, which lets the client create the session again. */
+  /**
+   * Resolves after the first try. If Redis does not answer, it continues to try in the background, so that the client
+   * can create the session again.
+   */
   async #release(session: SessionKey, claim: Claim): Promise<void> {
     const release = () => this.#deps.owners.release(session, claim)
-    const until = performance.now() + 1_000 * RESERVED_SECS // It expires by itself then.
+    const until = performance.now() + 1_000 * RESERVED_SECS // After that the claim expires by itself.
     await release().catch(
       () => void retryUntil(release, { pauses: RELEASE_EVERY_MS, until, ref: false }).catch(() => {}),
     )
   }
 
-  /** Replaces the claim by one for the next worker. Returns `undefined` when there is none, or the claim is no longer this one. */
+  /** Replaces the claim by one for the next worker. Returns `undefined` when there is no next worker, or the claim has changed. */
   async #moveOn(session: SessionKey, claim: Claim): Promise<Claim | undefined> {
     const epoch = this.#deps.workers.ownerOf(hashKeyOf(session), claim.epoch)
     if (epoch === undefined) return undefined
@@ -184,8 +186,8 @@ export class SessionRouter {
   }
 
   /**
-   * Throws `not_found` when no worker that is alive owns the session. One that is stored is claimed for the worker it hashes to, which opens
-   * it at the call that follows.
+   * Throws `not_found` when no worker that is alive owns the session. A stored session is claimed for the worker it hashes to, which opens
+   * it at the next call.
    */
   async #findOwner(session: SessionKey, isKnown: boolean): Promise<Claim> {
     const { owners, isRebuilt, isStored = async () => false } = this.#deps
@@ -219,7 +221,7 @@ export const noWorker = () =>
 const rebuilding = () =>
   new AppError('unavailable', 'the cluster is restoring its list of sessions; try again', { retryAfterSecs: 2 })
 
-/** The worker did not answer: it is unknown whether it did what was asked. */
+/** The worker did not answer: it is unknown whether it carried out the call. */
 export const isUnanswered = (cause: unknown) => cause instanceof AppError && cause.code === 'worker_silent'
 
 /** The worker has no room, for this tenant or for all, takes no new work at the moment, or does not answer. */

@@ -10,7 +10,7 @@ export type DecidedPermission = ApiType<'DecidedPermission'>
 
 export type DecidedPage = { permissions: DecidedPermission[]; next_cursor: string | null }
 
-/** The decisions of each tenant, for as long as its `audit.retention_days` said when they were made. */
+/** The decisions of each tenant, kept for the `audit.retention_days` at the time of the decision. */
 export const DECIDED_PERMISSIONS: CollectionSpec = {
   name: 'decided_permissions',
   key: ['id'],
@@ -26,7 +26,7 @@ export class DecidedPermissions {
     this.#decisions = store.collection(DECIDED_PERMISSIONS)
   }
 
-  /** Stores a decision, once however often it is added. */
+  /** Stores a decision; adding it again changes nothing. */
   async add(tenant: TenantId, decided: DecidedPermission, keptDays: number): Promise<void> {
     const expires_ms = Date.parse(decided.decided_at) + keptDays * DAY_MS
     await this.#decisions.insert(tenant, { ...decided, expires_ms })

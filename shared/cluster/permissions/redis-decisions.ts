@@ -3,7 +3,10 @@ import type { RedisLink } from '../../platform/redis/link.ts'
 import { PENDING, READ } from './redis-scripts.ts'
 import type { PermissionDecision, PermissionKey } from './store.ts'
 
-/** A request as the first key holds it. `bell` is the channel on which its worker learns of the decision: releases that run together must agree on the name. */
+/**
+ * A request as the first key holds it. `bell` is the channel on which its worker is notified of the decision: releases
+ * that run together must agree on the name.
+ */
 export type Entry = { runId: string; bell: string; decided?: PermissionDecision }
 
 /** How often a worker reads which of its requests are decided: Redis may lose the message that announces a decision. */
@@ -32,7 +35,7 @@ export class Decisions {
     this.#waiting.get(id)?.read()
   }
 
-  /** Resolves with the decision; a request that Redis no longer has is withdrawn. It is not read any more when `signal` is aborted. */
+  /** Resolves with the decision; a request that Redis no longer has is withdrawn. When `signal` is aborted it is no longer read. */
   async of({ tenant, scopeId, id }: PermissionKey, signal?: AbortSignal): Promise<PermissionDecision> {
     const { promise, resolve } = Promise.withResolvers<PermissionDecision>()
     const read = async () => {
@@ -52,7 +55,7 @@ export class Decisions {
     return promise.finally(remove)
   }
 
-  /** The run may have come back, and wait for the same request again. */
+  /** The run may have returned to this worker, and wait for the same request again. */
   #remove(id: string, waiting: Waiting): void {
     if (this.#waiting.get(id) === waiting) this.#waiting.delete(id)
     if (this.#waiting.size > 0) return

@@ -12,7 +12,7 @@ const DROP = `local function drop(id) redis.call('ZREM', KEYS[2], id) redis.call
 const NOW = `local t = redis.call('TIME') local now = t[1] * 1000000 + t[2]`
 
 /**
- * Opens a request, once: the command may arrive again. It also removes up to ten of the tenant's oldest expired requests, which a dead
+ * Opens a request only once, because the command may arrive twice. It also removes up to ten of the tenant's oldest expired requests, which a dead
  * worker may have left.
  */
 export const OPEN: Script = {
@@ -34,8 +34,8 @@ export const OPEN: Script = {
 
 /**
  * Decides a request if it is undecided. Returns whether this call decided, and the request's state. The third argument is the call's
- * own token: the command may arrive again, and then has decided already. With '1' as the fourth argument the decision is a reply. A reply
- * to a request that is past its deadline, or was removed from the third key because of that, lets the request expire.
+ * own token: if the command arrives twice, the second one recognizes its own decision. With '1' as the fourth argument the decision is a
+ * reply. A reply to a request that is past its deadline, or was removed from the third key because of that, lets the request expire.
  */
 export const DECIDE: Script = {
   name: 'aeDecide',
@@ -55,10 +55,10 @@ export const DECIDE: Script = {
     return { isLate and 0 or 1, entry.decided.state }`,
 }
 
-/** Reads one request's entry, by the first key alone. */
+/** Reads one request's entry, with only the first key. */
 export const READ: Script = { name: 'aeDecision', keys: 1, lua: `return redis.call('HGET', KEYS[1], ARGV[1])` }
 
-/** Reads the summary of a request that is undecided and not expired, by the third key alone. */
+/** Reads the summary of a request that is undecided and not expired, with only the third key. */
 export const FIND: Script = {
   name: 'aeFindRequest',
   keys: 1,
@@ -67,7 +67,7 @@ export const FIND: Script = {
     return expires and tonumber(expires) > now and summary or false`,
 }
 
-/** Returns those of the given ids that are undecided, by the third key alone. */
+/** Returns those of the given ids that are undecided, with only the third key. */
 export const PENDING: Script = {
   name: 'aeUndecided',
   keys: 1,
@@ -97,9 +97,9 @@ export const FORGET: Script = {
 }
 
 /**
- * Reads a part of the tenant's list, of calls that clients make with '1' as the fourth argument, else of permissions: rows of place and summary, how the
- * part ended (`last`: the list's end; `more`: its limit; `full`: the limit of bytes), the place of the last id it has read, and how many ids of
- * the kind the list has.
+ * Reads a part of the tenant's list; with '1' as the fourth argument of calls that clients execute, else of permissions: rows of place and summary,
+ * how the part ended (`last`: the list's end; `more`: its limit; `full`: the limit of bytes), the place of the last id it has read, and how many ids
+ * of the kind the list has.
  */
 export const LIST: Script = {
   name: 'aePending',

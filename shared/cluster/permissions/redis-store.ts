@@ -31,7 +31,7 @@ export async function openWorkerPermissionStore(link: RedisLink, pid: number): P
   return createStore(link, { channel: link.prefix + name, decisions })
 }
 
-/** `channel`: where a worker learns which of its requests was decided. */
+/** `channel`: where a worker is notified which of its requests was decided. */
 type Own = { channel: string; decisions: Decisions }
 
 function createStore(link: RedisLink, { channel, decisions }: Own): PermissionStore {

@@ -33,13 +33,13 @@ export async function reply(
   throw notFound(`no pending permission request ${request.id}: it expired, its run ended, or it never existed`)
 }
 
-/** The result of a call that the client has made, and the caller who sent it. */
+/** The result of a call that the client has executed, and the caller who sent it. */
 export type SignedAnswer = { answer: ToolAnswer; by?: string }
 type ToolAnswer = { output: string; isError: boolean; attachments?: readonly Attachment[] }
 
 /**
- * Answers a call that the client makes (D45). Throws `conflict` when it was answered, and `not_found` when its time is over, its run has ended, or there is no
- * such call.
+ * Answers a call that the client executes (D45). Throws `conflict` when it was already answered, and `not_found` when it has timed out, its run has
+ * ended, or there is no such call.
  */
 export async function answerCall(
   store: PermissionStore,

@@ -6,16 +6,16 @@ import type { ApiType } from '../../platform/api/api-type.ts'
 /** One item of `GET /permissions` (D4.12). `session_id` is the first id of the reply's path: a one-shot run's own id (D4.1). */
 export type PermissionSummary = ApiType<'PendingPermission'>
 
-/** `total`: how many are pending in all, where the page has not all of them. */
+/** `total`: how many are pending in total, if the page does not have all of them. */
 export type PermissionPage = { permissions: PermissionSummary[]; next_cursor: string | null; total?: number }
 
-/** A request has two kinds: a permission to make a tool call (api.md "Permission request"), or a call that the client makes itself (D45). */
+/** There are two kinds of requests: permission for a tool call (api.md "Permission request"), or a call that the client executes itself (D45). */
 export type AskKind = 'permission' | 'tool_call'
 
-/** The kind of a request stands in its id. */
+/** The id of a request contains its kind. */
 export const kindOf = (id: string): AskKind => (id.startsWith('call_') ? 'tool_call' : 'permission')
 
-/** The id of the request for a call that the client makes: whoever answers it knows the run and the call alone. */
+/** The id of the request for a call that the client executes. It is derived from the run and the call, because the answer names only these. */
 export const clientCallId = (runId: string, toolUseId: string): string =>
   `call_${hash('sha256', JSON.stringify([runId, toolUseId])).slice(0, 32)}`
 
@@ -29,7 +29,7 @@ export type PendingPermission = {
   details: Omit<PermissionSummary, 'id' | 'session_id' | 'run_id'>
 }
 
-/** A page of one kind: of permissions, unless given. */
+/** A page of one kind of requests, by default permissions. */
 export type ListedAsks = PageRequest & { kind?: AskKind | undefined }
 
 export type PermissionKey = Pick<PendingPermission, 'tenant' | 'scopeId' | 'id'>
@@ -44,9 +44,9 @@ export type PermissionDecision = {
   remember?: 'session'
   /** The caller who replied. */
   by?: string
-  /** The input that the call runs with instead of the model's, as JSON text, which no store takes apart. */
+  /** The input that replaces the model's, as JSON text; stores do not parse it. */
   input?: string
-  /** The result of a call that the client has made, as JSON text. */
+  /** The result of a call that the client has executed, as JSON text. */
   answer?: string
 }
 
@@ -60,7 +60,7 @@ export type Decided = { isWon: boolean; state: PermissionDecision['state'] | und
 export interface PermissionStore {
   open(request: PendingPermission): Promise<void>
   /**
-   * Decides the request unless it is decided. A reply after the deadline does not win: it lets the request expire.
+   * Decides the request unless it is decided. A reply after the deadline does not count: it lets the request expire.
    * The store compares its own clock with the deadline in the step that decides.
    */
   decide(request: PermissionKey, decision: PermissionDecision): Promise<Decided>
@@ -93,7 +93,7 @@ export function readPlace(cursor: string): number {
   throw invalidCursor()
 }
 
-/** How long a request may be replied to. Each store measures it by a clock of its own, because the clock of the worker may differ. */
+/** How long a request may be replied to. Each store measures it by its own clock, because the clock of the worker may differ. */
 export const waitMsOf = ({ details }: Pick<PendingPermission, 'details'>): number =>
   Date.parse(details.expires_at) - Date.parse(details.created_at)
 

@@ -11,8 +11,8 @@ import { Transport, type TransportHandlers } from './wire/transport.ts'
 export type MemberDeps = { pid: number; about?: MemberAbout | undefined; lease: Lease; log: Log; metrics: Metrics }
 
 /**
- * What a process does in its role. By default it ignores that a receiver is gone, which its membership tells it, too, and that Redis has lost keys: it has
- * no others there than its membership, which is restored already.
+ * What a process does in its role. By default it ignores lost receivers, because its membership reports them, too, and lost keys in Redis, because
+ * its only keys are those of its membership, which are already restored.
  */
 export type MemberRole = Pick<TransportHandlers, 'onRecord'> &
   Partial<Pick<TransportHandlers, 'onUndelivered'>> &
@@ -23,7 +23,7 @@ export type MemberRole = Pick<TransportHandlers, 'onRecord'> &
     load(): number
   }
 
-/** A process of the cluster in its role: what it sends and receives, and its membership. */
+/** A process of the cluster in its role: its messages and its membership. */
 export class ClusterMember {
   readonly transport: Transport
   readonly membership: Membership
@@ -45,7 +45,7 @@ export class ClusterMember {
     this.#readiness = () => ({ isBusAway: bus.awayMs() > 0, isMember: lease.isHeld(), isDraining: isDraining() })
   }
 
-  /** Changes when this process was evicted and has joined again. */
+  /** The epoch changes when this process was evicted and has joined again. */
   get epoch(): number {
     return this.membership.epoch
   }
@@ -55,12 +55,12 @@ export class ClusterMember {
   }
 }
 
-/** All that a process shares with the others of its cluster, and reaches them by. */
+/** The ports through which a process reaches the other processes of its cluster and the data that they share. */
 export type ClusterPorts = {
   bus: Bus
   members: Members
   owners: Owners
   movedRuns: MovedRuns
-  /** For a gateway: it lists and decides requests, and opens none. */
+  /** For a gateway, which lists and decides requests but opens none. */
   permissions: PermissionStore
 }

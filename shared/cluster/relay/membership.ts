@@ -17,17 +17,17 @@ export type MembershipDeps = {
 }
 
 export type MembershipHandlers = {
-  /** The members have changed, or were listed. Their loads change without a call. */
+  /** Called when the members have changed or were listed; not for new loads. */
   onMembers(members: readonly Member[]): void
-  /** A member has left or was evicted: nothing more will come from it. */
+  /** Called when a member has left or was evicted: it will send nothing more. */
   onMemberLost(epoch: number): void
-  /** This process was evicted: what it owned is lost, or another process's. It has a new epoch already, and no lease yet. */
+  /** Called when this process was evicted: it owns nothing any more. It already has a new epoch, but no lease yet. */
   onEvicted(): void
-  /** Redis may have lost keys: those that this process had written must be written again. */
+  /** Called when Redis may have lost keys: this process must write its keys again. */
   onKeysLost(): void
 }
 
-/** Tells a load balancer whether the process can serve requests. A process that cannot renew its lease is no member. */
+/** Tells a load balancer whether the process can serve requests. A process that cannot renew its lease is not a member. */
 export type MemberReadiness = { isBusAway: boolean; isMember: boolean; isDraining: boolean }
 
 /**
@@ -131,7 +131,7 @@ export class Membership {
     try {
       await transport.enter(epoch)
     } catch (cause) {
-      await members.leave(epoch).catch(() => {}) // Its lease runs out.
+      await members.leave(epoch).catch(() => {}) // If this fails, its lease runs out.
       throw cause
     }
     onEntered()
@@ -152,7 +152,7 @@ export class Membership {
       await this.#watch.tick()
     } catch {
       this.#steadiness.reset() // Redis is unreachable: this process cannot see who renews.
-      // No process can write its keys again meanwhile, so the time for that begins anew.
+      // No process can write its keys again meanwhile, so the time for that starts again.
       if (beganAt - this.#keysLostAt <= this.#times.rebuildMs) this.#keysLostAt = performance.now()
     } finally {
       this.#isTicking = false
@@ -171,7 +171,7 @@ export class Membership {
       this.#watch.onRegistered()
       this.#handlers.onKeysLost()
     }
-    // Others may have evicted this process before Redis lost that. By the next tick they have removed it again, or it goes on.
+    // Others may have evicted this process before Redis lost the eviction. By the next tick they have removed it again, or it stays a member.
     const mayBeEvicted = outcome === 'keys_lost' && elapsedMs(this.#renewedAt, requestedAt) >= LEASE_MS
     if (mayBeEvicted) this.#mayActFrom = requestedAt.monotonic + this.#times.tickMs
     this.#renewedAt = requestedAt

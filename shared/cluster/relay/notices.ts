@@ -19,7 +19,7 @@ export async function listenForStarts(
   })
 }
 
-/** Tells all gateways that these runs are at the worker of this epoch now, which has recorded that. The message may be lost: gateways also look. */
+/** Tells all gateways that the worker of this epoch now has these runs, and has recorded that. The message may be lost: gateways also look. */
 export function announceMoves(bus: Pick<Bus, 'publish'>, runIds: readonly string[], epoch: number): void {
   if (runIds.length > 0) bus.publish(MOVED, Buffer.from([epoch, ...runIds].join(' '))).catch(() => {})
 }

@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
 /**
- * Settles as `work` does, or rejects with `late()` after `withinMs`, which may be `Infinity`. A later result of `work` is ignored. After a time in which this process could
- * not run, timers come first: what has arrived at its sockets meanwhile is in time.
+ * Settles as `work` does, or rejects with `late()` after `withinMs`, which may be `Infinity`. A later result of `work` is ignored. After a pause of
+ * the process timers fire before sockets are read: results that arrived meanwhile still count.
  */
 export async function withDeadline<T>(work: Promise<T>, withinMs: number, late: () => Error): Promise<T> {
   if (withinMs === Infinity) return work
@@ -26,7 +26,10 @@ export async function within<T>(ms: number, work: Promise<T>): Promise<T | undef
   }
 }
 
-/** As `withDeadline`, for work that may take long while it makes progress: the time begins anew with each call of the function that `begin` gets. */
+/**
+ * Like `withDeadline`, for work that may take long while it makes progress: the time starts again with each call of the
+ * function that `begin` gets.
+ */
 export async function withProgress<T>(
   begin: (onProgress: () => void) => Promise<T>,
   withinMs: number,
@@ -48,8 +51,11 @@ export async function withProgress<T>(
 
 const callersUntil = new AsyncLocalStorage<number>()
 
-/** Carries out `work`, and all that it starts, for a caller who waits this long for the answer. Clocks differ, so callers in other processes say how long, not until when. */
+/**
+ * Runs `work`, and all that it starts, for a caller that waits `ms` for the answer. Clocks differ, so callers in other
+ * processes send a duration, not a time.
+ */
 export const answeringWithin = <T>(ms: number, work: () => T): T => callersUntil.run(performance.now() + ms, work)
 
-/** For how much longer the caller waits for the answer of the running code; `Infinity` where nobody has said it. */
+/** How much longer the caller of the running code waits for its answer; `Infinity` if that is unknown. */
 export const callersPatienceMs = (): number => (callersUntil.getStore() ?? Infinity) - performance.now()

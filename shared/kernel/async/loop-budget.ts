@@ -1,10 +1,10 @@
 import { nextTick } from 'node:process'
 
-/** One piece of work above this time makes a turn longer; the next one waits. */
+/** The work that one turn of the event loop does. A piece of work may exceed it; the next one then waits. */
 const TURN_MS = 8
 
 /**
- * Shares the event loop among the works of a process, such as events to record, pieces of large events to render, and searches: the
+ * Shares the event loop among tasks, such as recording events, rendering pieces of large events, and searches: the
  * pieces of work that are done in one turn take about 8 ms together, and the others wait for the next turns in order of arrival, while
  * connections are served in between.
  */
@@ -42,7 +42,7 @@ export class LoopBudget {
     this.#turnStartedAt = startedAt
     for (let wake = this.#waiting.shift(); wake; wake = this.#hasTime(startedAt) ? this.#waiting.shift() : undefined) {
       wake()
-      await allPromises() // The piece of work that was woken is done here, however many promises it goes through.
+      await allPromises() // Lets the woken piece of work run to its end, however many promises it awaits.
     }
   }
 }

@@ -2,7 +2,7 @@ const END: IteratorReturnResult<undefined> = { done: true, value: undefined }
 
 /**
  * An iteration for one reader, whose values are taken one after the other. It is a class and not a generator: a generator's `return`
- * waits for the value that is under way, and generators cost more CPU for each value, and more memory while thousands of them wait.
+ * waits for the pending value, and generators cost more CPU for each value, and more memory while thousands of them wait.
  */
 export abstract class PullIterator<T extends object> implements AsyncIterableIterator<T, undefined> {
   #isStopped = false

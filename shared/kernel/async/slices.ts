@@ -1,4 +1,4 @@
-/** The results for all, in their order, of so many at a time. */
+/** Processes all items, at most `atOnce` at a time. Returns the results in the items' order. */
 export async function inSlices<T, R>(all: readonly T[], atOnce: number, work: (each: T) => Promise<R>): Promise<R[]> {
   const results: R[] = []
   for (let at = 0; at < all.length; at += atOnce)

@@ -4,10 +4,13 @@ import type { Decoded, Lines } from './decode.ts'
 
 export type DecodeTask = { name: string; bytes: Uint8Array<ArrayBuffer>; lines?: Lines | undefined }
 
-/** `heapBytes`: the memory of the thread by then. */
+/** `heapBytes`: the memory of the thread after decoding. */
 export type DecodeAnswer = { decoded: Decoded; heapBytes: number }
 
-/** A thread that has `keptBytes` of memory behind a body is ended: with a limit for the worst body its collector would leave garbage of hundreds of MB. */
+/**
+ * A thread that has more than `keptBytes` of memory after a body is ended: with a limit for the worst body, its garbage
+ * collector could leave hundreds of MB.
+ */
 export type DecodeThreadLimits = { deadlineMs: number; maxWaiting: number; idleMs: number; keptBytes: number }
 
 type Job = DecodeTask & {

@@ -3,7 +3,7 @@ import { parentPort } from 'node:worker_threads'
 import { decoderOf } from './bodies.ts'
 import type { DecodeAnswer, DecodeTask } from './decode-thread.ts'
 
-/** Runs in the thread that `decode-thread.ts` starts. Each task is answered with one message; the next one comes behind it. */
+/** Runs in the thread that `decode-thread.ts` starts. Each task is answered with one message; only then comes the next task. */
 parentPort?.on('message', (task: DecodeTask) => void answer(task))
 
 async function answer({ name, bytes, lines }: DecodeTask): Promise<void> {

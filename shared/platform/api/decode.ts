@@ -8,13 +8,13 @@ import { IgnoredFields } from './ignored-fields.ts'
 import { findFlaw } from './json-scan.ts'
 import { compileCheck, type Fields, type Refusal, type SchemaCheck, type Shape } from './schema-check.ts'
 
-/** `ignored` holds the pointers of fields that nothing reads, also those of a body that is refused. */
+/** `ignored` has the pointers of unknown fields, also for a refused body. */
 export type Decoded = ({ value: JsonObject } | { refusal: Refusal }) & { ignored?: readonly string[] }
 
 /** For a body of JSON lines: they become its `items`, of which at most `most` are read. `fields` are its other fields. */
 export type Lines = { fields: JsonObject; most: number }
 
-/** Decodes the bytes of a body into the known fields of its schema, or says what is wrong with them. */
+/** Decodes the bytes of a body into the known fields of its schema, or describes the first problem. */
 export type Decode = (bytes: Uint8Array, lines?: Lines) => Decoded
 
 /** Creates the decoder for bodies of one of the schemas. It has no side effects, so it works in the main thread and in `decode-worker.ts`. */
@@ -23,7 +23,7 @@ export function createDecode(schemas: Schemas, name: string): Decode {
   return (bytes, lines) => {
     const parsed = parse(bytes, schemas[name]?.['x-max-values'], lines)
     if ('refusal' in parsed) return parsed
-    check ??= compileCheck(schemas, name) // Only for a body that may pass it.
+    check ??= compileCheck(schemas, name) // Compiled at first use, and only for a body that was parsed.
     const { shape, refusalOf } = check
     const fields = new IgnoredFields()
     const value = shape ? pickFields(parsed.value, shape, fields) : parsed.value
@@ -46,7 +46,7 @@ function parse(bytes: Uint8Array, maxValues: number | undefined, lines: Lines | 
   return { value }
 }
 
-/** Each line by itself: two that are wrong may be right together. Empty ones count for nothing. */
+/** Parses each line separately, because two invalid lines may form valid JSON together. Empty lines are ignored. */
 function parseLines(text: string, { fields, most }: Lines): Decoded {
   const items: JsonObject[] = []
   for (const [i, line] of text.split('\n').entries()) {
@@ -68,7 +68,7 @@ function describeSyntaxError(text: string): string {
 
 const refuse = (message: string): Decoded => ({ refusal: { message } })
 
-/** Copies the fields that are read, also of the objects and lists inside, and adds the others to `ignored`. */
+/** Copies the known fields, also within objects and lists, and adds the others to `ignored`. */
 function pickFields(body: JsonObject, shape: Fields, ignored: IgnoredFields): JsonObject {
   const picked: JsonObject = {}
   for (const field of Object.keys(body)) {

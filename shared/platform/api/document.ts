@@ -40,7 +40,7 @@ export type Authentication = 'none' | 'api-token' | 'oidc' | 'optional-oidc'
 
 export type DocumentOptions = { basePath: string; authentication: Authentication }
 
-/** Reads the whole API description, as a server with this base path and authentication serves it at `<basePath>/openapi.json`. */
+/** Reads the whole API description in the form that a server with this base path and authentication serves at `<basePath>/openapi.json`. */
 export async function readDocument({ basePath, authentication }: DocumentOptions): Promise<ApiDocument> {
   const document: ApiDocument = await parseYaml(await readFile(SOURCE, 'utf8'))
   const { bearer, security } = SECURITY[authentication]
@@ -103,5 +103,5 @@ function linesOf(text: string, name: string): string {
 
 async function parseYaml<T>(text: string): Promise<T> {
   const { parse } = await import('yaml') // Imported on first use, so that a start does not load it.
-  return parse(text, { maxAliasCount: -1 }) as T // The limit is for the files of strangers.
+  return parse(text, { maxAliasCount: -1 }) as T // The limit of aliases is only needed for untrusted files.
 }

@@ -1,13 +1,13 @@
 import { escapePointer } from '../../kernel/json.ts'
 import { truncate } from '../../kernel/text.ts'
 
-/** As many are named. */
+/** The most fields that are named. */
 export const MAX_FIELDS = 20
 /** A longer name is cut. */
 const MAX_NAME_CHARS = 64
 const MAX_HEADER_CHARS = 2_048
 
-/** Collects the JSON pointers of the fields of a body that nothing reads, at most 20 (D2.4). `enter` and `leave` say where it is. */
+/** Collects the JSON pointers of a body's unknown fields, at most 20 (D2.4). `enter` and `leave` track the present place. */
 export class IgnoredFields {
   readonly pointers: string[] = []
   readonly #path: (string | number)[] = []
@@ -38,8 +38,8 @@ export function ignoredFieldWarnings(pointers: readonly string[] = []): { warnin
 }
 
 /**
- * The value of `X-Ignored-Fields`: the pointers as in a URI, so that no name of a field ends the header or the list. It names fewer when
- * the header would become long.
+ * The value of `X-Ignored-Fields`: the pointers are percent-encoded, so that a field's name cannot end the header or an entry. It names
+ * fewer fields if the header would become too long.
  */
 export function ignoredFieldsHeader(pointers: readonly string[]): string {
   let header = ''

@@ -4,16 +4,16 @@ import { escapePointer } from '../../kernel/json.ts'
 import { quoted } from '../../kernel/text.ts'
 import type { Schema, Schemas } from './document.ts'
 
-/** Why a body is refused, in a message for the caller. `param` is the JSON pointer of the wrong field (D2.3). */
+/** The reason why a body is refused, as a message for the caller. `param` is the JSON pointer of the wrong field (D2.3). */
 export type Refusal = { message: string; param?: string }
 
-/** The fields of an object that are read, each with the shape of what is in it. Other fields are ignored (D2.4). */
+/** The known fields of an object, each with the shape of its value. Other fields are ignored (D2.4). */
 export type Fields = ReadonlyMap<string, Shape | undefined>
 /** The shape of an object, or of the items of a list. */
 export type Shape = Fields | { items: Shape }
 
 export type SchemaCheck = {
-  /** `undefined` for an object whose fields are all read. */
+  /** `undefined` for an object of which all fields are read. */
   shape: Fields | undefined
   /** Checks a body that was reduced to `shape`. */
   refusalOf(body: JsonObject): Refusal | undefined
@@ -34,7 +34,7 @@ export function compileCheck(schemas: Schemas, name: string): SchemaCheck {
   }
 }
 
-/** `undefined` for a schema of something else, and for objects that say themselves what becomes of other fields. */
+/** `undefined` for a schema of something other than an object, and for objects whose schema itself handles other fields. */
 function shapeOf(schemas: Schemas, { $ref, properties, additionalProperties, items }: Schema): Shape | undefined {
   const referred = $ref === undefined ? undefined : schemas[$ref.slice('#/components/schemas/'.length)]
   if (referred) return shapeOf(schemas, referred)
@@ -50,7 +50,7 @@ function compile(schemas: Schemas, name: string): ValidateFunction {
   const ajv = new Ajv2020({
     strict: false,
     strictNumbers: true,
-    validateFormats: false, // Code checks what has a format, and says what is wrong with it.
+    validateFormats: false, // Our own code checks values with a format, and describes their problems.
     validateSchema: false,
     meta: false,
     verbose: true,
@@ -64,7 +64,7 @@ function compile(schemas: Schemas, name: string): ValidateFunction {
 /** Checked before `pattern`, so that a pattern never runs over a text that is too long. */
 const LENGTH = { type: 'string', schemaType: 'number', before: 'pattern' } as const
 
-/** Lengths are numbers of code points (D2.6). They are counted only when the number of UTF-16 units does not decide already. */
+/** Lengths are numbers of code points (D2.6). They are counted only if the number of UTF-16 units does not already decide. */
 const atLeast = (min: number) => (text: string) =>
   text.length >= 2 * min || (text.length >= min && countCodePoints(text) >= min)
 const atMost = (max: number) => (text: string) =>
@@ -96,7 +96,7 @@ function refusal(error: ErrorObject | undefined): Refusal {
   return { message: schema['x-refused'] ?? `${nameOf(param)} must be ${wanted(schema)}`, param }
 }
 
-/** The JSON pointer of a field of the wrong object. */
+/** The JSON pointer of a field in the object that has an error. */
 const pointerTo = ({ instancePath }: ErrorObject, field: unknown): string =>
   `${instancePath}/${escapePointer(quoted(String(field)))}`
 

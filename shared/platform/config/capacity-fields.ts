@@ -3,12 +3,12 @@ import { integer, megabytes, oneOf, path, seconds } from './values.ts'
 
 const COUNT = 1_000_000
 const DAY_SECS = 86_400
-/** An upload has at most 320 MB, and two thirds of the spool are the most that one tenant may take. */
+/** An upload has at most 320 MB, and one tenant may use at most two thirds of the spool. */
 const LEAST_SPOOL_MB = 480
 /** The steps of a plan have at most 8 MB. */
 const LEAST_PLAN_MB = 8
 
-/** How much one process takes at a time, and keeps in memory and on its disk. */
+/** How much work one process accepts at a time, and how much it keeps in memory and on its disk. */
 export const CAPACITY_FIELDS = {
   sessionsPerWorker: field('SESSIONS_PER_WORKER', or(integer(1, COUNT), '10000'), 'Sessions that one worker holds.'),
   sessionsPerTenant: field(

@@ -12,13 +12,13 @@ type Values = ValuesOf<typeof FIELDS>
 export type Config = Readonly<
   Values & {
     workspaceDir: string
-    /** The share of a process's room that one tenant may take: all of it where there is one tenant, else half. */
+    /** The share of a process's room that one tenant may take: all of it if there is only one tenant, else half. */
     tenantShare: number
     /** The default model. Without configuration it is the demo in the standalone form (D1.4), and none in the cluster. */
     model: ModelTarget | undefined
     /** The model that runs fall back to when theirs fails. */
     fallback: ModelTarget | undefined
-    /** All variables of the environment, for files of the configuration that refer to them. */
+    /** All variables of the environment, for configuration files that refer to them. */
     variables: Env
     /** Values that must not appear in a log line. */
     secrets: readonly string[]

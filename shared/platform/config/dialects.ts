@@ -6,7 +6,7 @@ export type DialectName = (typeof DIALECT_NAMES)[number]
 
 const parseNames = listOf(oneOf(...DIALECT_NAMES))
 
-/** `none` and `all` switch all off and on where the default is another one. */
+/** `none` switches all dialects off, `all` switches all of them on. */
 export const dialects: Parse<readonly DialectName[]> = (raw) => {
   if (raw.trim() === 'none') return Object.freeze([])
   if (raw.trim() === 'all') return DIALECT_NAMES

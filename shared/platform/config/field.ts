@@ -5,14 +5,14 @@ import type { Parse } from './values.ts'
 /** `standalone` is one process on one machine, `cluster` is several processes over Redis and MongoDB. */
 export type Form = 'standalone' | 'cluster'
 
-/** How the text of a variable becomes a value. */
+/** How the text of a variable is converted to a value. */
 type Reading<T> = {
   parse: Parse<T>
   /** The default in the variable's own notation, parsed like a given value. Without one the value is `undefined`. */
   fallback?: string | Record<Form, string>
   /** Only for a secret: the parts of its text that must not appear in a log line or a message. */
   secrets?: (raw: string) => string[]
-  /** A wrong text of a secret setting may be shown, without user name and query. */
+  /** Whether a wrong value of a secret setting may be shown, without user name and query. */
   isShown?: boolean
 }
 
@@ -38,7 +38,7 @@ export function secret<T>(parse: Parse<T>, secrets = (raw: string) => [raw]): Re
   return { parse, secrets }
 }
 
-/** Extra headers may hold keys. */
+/** The values of extra headers, which may be keys. */
 export function headerValues(raw: string): string[] {
   const { headers } = (parseJson(raw) ?? {}) as { headers?: unknown }
   if (typeof headers !== 'object' || headers === null) return []
@@ -53,7 +53,7 @@ export function urlPassword(raw: string): string[] {
 
 const MIN_QUERY_SECRET_CHARS = 8
 
-/** The values in the query of an address, percent-encoded and decoded: one may be a key. Shorter ones are versions and the like. */
+/** The values in the query of an address, percent-encoded and decoded: one may be a key. Short values are versions and the like, and are left out. */
 export function queryValues(raw: string): string[] {
   const [, query = ''] = /\?([^#]*)/.exec(raw) ?? []
   const encoded = query.split('&').map((pair) => pair.slice(pair.indexOf('=') + 1))

@@ -1,8 +1,8 @@
 import type { Config } from './config.ts'
 
 /**
- * The settings in groups, one for each part of a process. A part gets its group and nothing else, because the rest holds the secrets of
- * others; one that opens further parts hands their groups on. Only the tools have all `variables`: MCP servers' files refer to them, and the
+ * The settings in groups, one for each part of a process. A part gets only its own group, because the rest contains secrets of other parts;
+ * a part that opens further parts passes on their groups. Only the tools have all `variables`: MCP servers' files refer to them, and the
  * tools look for secrets that their programs could read.
  */
 export const groupSettings = (config: Config) => ({
@@ -26,7 +26,7 @@ export const groupSettings = (config: Config) => ({
 
 export type Settings = ReturnType<typeof groupSettings>
 
-/** Makes the function that takes these settings out of the configuration, and no others. */
+/** Makes a function that returns only these settings of the configuration. */
 const pick =
   <Name extends keyof Config>(...names: readonly Name[]) =>
   (config: Pick<Config, Name>): Pick<Config, Name> =>

@@ -42,7 +42,7 @@ function isPrice(value: unknown): value is ModelPrice {
   return Object.entries(value).every(([name, dollars]) => PRICE_NAMES.includes(name) && isAmount(dollars))
 }
 
-/** As a tenant's own prices: no cost is so large that a sum of costs is no number any more. */
+/** The same limit as for a tenant's own prices. It keeps sums of costs finite. */
 const MAX_PRICE = 1_000_000
 const isAmount = (value: unknown) => typeof value === 'number' && value >= 0 && value <= MAX_PRICE
 

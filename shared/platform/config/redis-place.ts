@@ -2,9 +2,9 @@
 export type RedisOptions = {
   /** Every key and channel begins with it, so that several clusters can share one Redis (CLUSTER_NAME). */
   clusterName?: string
-  /** They name the present primary, in place of the host in the address (REDIS_SENTINELS). */
+  /** Sentinels name the present primary; they replace the host in the address (REDIS_SENTINELS). */
   sentinels?: Sentinels | undefined
-  /** Nodes of a Redis Cluster, in place of the host in the address (REDIS_CLUSTER). They name the others. */
+  /** Nodes of a Redis Cluster, which replace the host in the address (REDIS_CLUSTER). They name the other nodes. */
   cluster?: readonly RedisNode[] | undefined
 }
 
@@ -34,8 +34,8 @@ export const redisOf = ({
 const RECONNECT_AND_REPEAT = 2
 
 /**
- * The options of ioredis besides the address. User, password, database and TLS are those of the address, also behind sentinels. A server
- * that has become a replica refuses to write: the connection is made again, to the present primary.
+ * The options of ioredis besides the address. User, password, database and TLS are those of the address, also with sentinels. A server
+ * that has become a replica refuses to write; then the client reconnects to the present primary.
  */
 export const connectionOptions = (url: string, { sentinels }: RedisOptions) => ({
   reconnectOnError: ({ message }: Error) => (message.startsWith('READONLY') ? RECONNECT_AND_REPEAT : false),

@@ -33,12 +33,12 @@ function named(name: string): SecretSetting {
 /** The variable that holds the path of a setting's file. */
 export const fileVariable = (name: string): string => `${name}_FILE`
 
-/** Beyond it a file is no secret. It also bounds what is read of a device or a pipe. */
+/** A larger file is no secret. The limit also applies to a device or a pipe. */
 const MAX_BYTES = 1_048_576
 
 /**
  * Returns the environment with the content of the files that `NAME_FILE` names as `NAME`, without the line break at its end. Throws
- * `ConfigError` for a setting that is set in both ways, and for a file that cannot be read or is empty.
+ * `ConfigError` for a setting that is given in both ways, and for a file that cannot be read or is empty.
  */
 export function readSecretFiles(env: Env): Env {
   const problems: string[] = []

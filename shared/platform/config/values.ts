@@ -139,7 +139,7 @@ function nodesIn(list: string): RedisNode[] | undefined {
   return nodes.length === found.length && nodes.every(({ port: each }) => each < 65_536) ? nodes : undefined
 }
 
-/** A bucket, and what the keys of our objects in it begin with: empty, or with `/` at its end. */
+/** A bucket, and the prefix of our objects' keys in it: empty, or with `/` at its end. */
 export type BucketPlace = { bucket: string; prefix: string }
 
 /** Parses `s3://bucket/prefix`. */

@@ -1,14 +1,14 @@
 import type { TenantId } from '../../kernel/tenant.ts'
 
-/** Above this number, the places of tenants that have no waiting job are given to others. */
+/** Above this number, tenants without a waiting job lose their places to others. */
 const MAX_PLACES = 1_000
 
 /** A job of a tenant. `addedAt` is in milliseconds since 1970. */
 type Waiting = { job: { id: string; tenant: TenantId }; addedAt: number }
 
 /**
- * Jobs that wait. The tenants sit in a circle in the order in which they came, and take turns: the next job is the first one of the tenant
- * whose place follows that of the tenant served last.
+ * Jobs that wait. The tenants form a ring in the order of their arrival, and take turns: the next job is the first job of the tenant after
+ * the one that was served last.
  */
 export class FairOrder<T extends Waiting> {
   readonly #places = new Map<TenantId, number>()
@@ -25,7 +25,7 @@ export class FairOrder<T extends Waiting> {
     return this.#waiting.get(tenant)?.size ?? 0
   }
 
-  /** When the job was added that has waited longest, in milliseconds since 1970; `undefined` when none waits. */
+  /** When the longest-waiting job was added, in milliseconds since 1970; `undefined` when none waits. */
   get oldestAt(): number | undefined {
     const firsts = [...this.#waiting.values()].flatMap((jobs) => firstOf(jobs) ?? [])
     return firsts.length === 0 ? undefined : firsts.reduce((oldest, { addedAt }) => Math.min(oldest, addedAt), Infinity)
@@ -35,7 +35,7 @@ export class FairOrder<T extends Waiting> {
     return this.#tenantOf.has(id)
   }
 
-  /** Changes nothing when the job waits already. A job that was taken before and waits again is the first of its tenant. */
+  /** Changes nothing when the job already waits. A job that was taken and waits again becomes the first of its tenant. */
   push(stored: T, { isAgain = false }: { isAgain?: boolean } = {}): void {
     const { id, tenant } = stored.job
     if (this.#tenantOf.has(id)) return
@@ -79,7 +79,7 @@ export class FairOrder<T extends Waiting> {
     this.#places.clear()
   }
 
-  /** Grows with the way from the tenant served last. */
+  /** Grows with the distance from the tenant that was served last. */
   #turnOf(tenant: TenantId): number {
     const place = this.#places.get(tenant) ?? 0
     return place > this.#servedPlace ? place : place + this.#lastPlace

@@ -1,7 +1,7 @@
 import type { TenantId } from '../../kernel/tenant.ts'
 
 export type ShareLimits = {
-  /** For all tenants together. */
+  /** The limit for all tenants together. */
   max: number
   maxPerTenant: number
 }
@@ -18,7 +18,7 @@ export class TenantShares {
     this.#limits = limits
   }
 
-  /** Changes how much a tenant uses. A negative amount gives back. */
+  /** Changes how much a tenant uses. A negative amount frees it. */
   add(tenant: TenantId, amount: number): void {
     this.#total += amount
     const before = this.usedBy(tenant)
@@ -33,7 +33,7 @@ export class TenantShares {
     return this.#used.get(tenant) ?? 0
   }
 
-  /** Whether `amount` more would exceed the tenant's own limit, where that is the smaller one. */
+  /** Whether `amount` more would exceed the tenant's own limit, if that is smaller than the limit for all. */
   exceedsShare(tenant: TenantId, amount: number): boolean {
     const { max, maxPerTenant } = this.#limits
     return maxPerTenant < max && this.usedBy(tenant) + amount > maxPerTenant

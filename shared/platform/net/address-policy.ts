@@ -16,7 +16,7 @@ export type AddressPolicy = {
 
 const MAX_URL_CHARS = 8_192
 
-/** Parses a URL and checks everything that needs no name lookup, an address in place of a name included. Throws `egress_refused`. */
+/** Parses a URL and checks everything that needs no name lookup, including a literal IP address. Throws `egress_refused`. */
 export function checkUrl(url: string, policy: AddressPolicy): URL {
   if (url.length > MAX_URL_CHARS) throw refused(`The address is longer than ${MAX_URL_CHARS} characters.`)
   const target = URL.parse(url)
@@ -35,7 +35,7 @@ export function checkUrl(url: string, policy: AddressPolicy): URL {
 /** Services on other ports below 1024, such as SMTP, could read an HTTP request as commands. An empty port is the default. */
 const isWebPort = (port: string): boolean => port === '' || port === '80' || port === '443' || Number(port) >= 1_024
 
-/** The address that stands in place of a host name, if one does. No lookup happens for it. */
+/** The literal IP address in place of a host name, if there is one. No lookup happens for it. */
 export function literalOf(hostname: string): string | undefined {
   const host = hostname.replace(/^\[|\]$/g, '')
   return isIP(host) === 0 ? undefined : host
@@ -45,7 +45,7 @@ export function literalOf(hostname: string): string | undefined {
 export const isAllowed = (address: string, { allowPrivate }: AddressPolicy): boolean =>
   (allowPrivate || isPublicAddress(address)) && !isMetadataAddress(address)
 
-/** The policy for a client that makes its connections itself. */
+/** The policy for a client that makes its own connections. */
 export const createConnectionGuard = (policy: AddressPolicy): ConnectionGuard => ({
   checkUrl: (url) => checkUrl(url, policy),
   lookup: guardedLookup(policy),
@@ -74,8 +74,8 @@ export function guardedLookup(policy: AddressPolicy): LookupFunction {
 const systemResolve = (hostname: string): Promise<Address[]> => lookup(hostname, { all: true })
 
 /**
- * A name that does not exist is refused like one of a private address: else tenants could list the names of the network that the server is in. Where
- * private addresses are allowed there is nothing to hide.
+ * A host name that does not exist is refused like one with a private address: otherwise tenants could find out the host names in the server's
+ * network. If private addresses are allowed there is nothing to hide.
  */
 function withoutAddresses(cause: unknown, { allowPrivate }: AddressPolicy): Address[] {
   const isUnknown = cause instanceof Error && 'code' in cause && cause.code === 'ENOTFOUND'

@@ -16,7 +16,7 @@ export type EgressOptions = AddressPolicy & {
 const MAX_HEADER_BYTES = 16 * 1024
 const MAX_BODY_BYTES = 64 * 1024 * 1024
 
-/** Opens the guarded way out, with a connection pool of its own. Its contract is `Egress`. */
+/** Opens the guarded outgoing client, with its own connection pool. Its contract is `Egress`. */
 export function createEgress(options: EgressOptions): Egress {
   const { idleTimeoutMs = 60_000, maxBodyBytes = MAX_BODY_BYTES, connectTimeoutMs: timeout = 5_000 } = options
   const dispatcher = new Agent({
@@ -65,7 +65,7 @@ const checkBeforeSend =
   (options, handler) =>
     dispatch(options, checkedHandler(handler, check))
 
-/** Undici calls `onRequestStart` right before it writes a request; what it throws becomes the error of the request. */
+/** Undici calls `onRequestStart` right before it writes a request; an error that it throws becomes the error of the request. */
 function checkedHandler(handler: Dispatcher.DispatchHandler, check: () => void): Dispatcher.DispatchHandler {
   // Undici's types leave out that this class has the methods of the handler that it wraps.
   const wrapper = new DecoratorHandler(handler) as Required<Dispatcher.DispatchHandler>

@@ -5,10 +5,10 @@ const CR = 13
 const SPACE = 32
 const BOM = '\uFEFF'
 
-/** Bytes that arrive in chunks of any size, of which each whole unit is reported. */
+/** Parses bytes that arrive in chunks of any size, and reports each complete unit. */
 export interface StreamParser {
   push(chunk: Uint8Array): void
-  /** Reports what is left. */
+  /** Reports the rest. */
   end(): void
 }
 
@@ -53,7 +53,7 @@ export class EventParser implements StreamParser {
   #rest = ''
   #data: string | undefined
   #isAtStart = true
-  /** The parsed text ends with CR: an LF that follows belongs to it. */
+  /** Whether the parsed text ends with CR: a following LF belongs to it. */
   #endsInCr = false
 
   constructor(onData: (data: string) => void) {
@@ -63,12 +63,12 @@ export class EventParser implements StreamParser {
   push(chunk: Uint8Array): void {
     const cut = Math.max(chunk.lastIndexOf(LF), chunk.lastIndexOf(CR)) + 1
     if (cut > 0) this.#parse(this.#rest + this.#decoder.write(chunk.subarray(0, cut)))
-    // Decoded apart from the text above: a slice of that text would keep all of it in memory.
+    // Decoded separately from the text above: a slice of that text would keep all of it in memory.
     const rest = this.#decoder.write(chunk.subarray(cut))
     this.#rest = cut > 0 ? rest : this.#rest + rest
   }
 
-  /** Reads what is left: some servers end without the blank line, or without a line end. */
+  /** Reads the rest: some servers end without the blank line, or without a line end. */
   end(): void {
     const rest = this.#rest + this.#decoder.end()
     this.#rest = ''

@@ -24,7 +24,7 @@ const upstream = (code: ErrorCode, message: string, cause?: unknown) =>
 const TIMEOUTS = ['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT', 'ETIMEDOUT']
 const OVERFLOWS = ['UND_ERR_RES_EXCEEDED_MAX_SIZE', 'UND_ERR_HEADERS_OVERFLOW']
 
-/** Converts the error of an exchange into what is thrown. Foreign messages are replaced, because they contain addresses. */
+/** Converts the error of an exchange into the error that is thrown. Foreign messages are replaced, because they contain addresses. */
 export function toEgressFailure(cause: unknown, { host, signal, deadline }: ExchangeLimits): unknown {
   if (signal.aborted) return signal.reason
   if (cause instanceof AppError) return cause
@@ -38,7 +38,7 @@ export function toEgressFailure(cause: unknown, { host, signal, deadline }: Exch
 }
 
 /**
- * Converts an error of `fetch`. A failure that a retry may cure keeps the form of `fetch`, a `TypeError` with a cause, because
+ * Converts an error of `fetch`. A failure that a retry may solve keeps the form of `fetch`, a `TypeError` with a cause, because
  * packages that retry look for it.
  */
 export function toFetchFailure(cause: unknown, host: string): unknown {

@@ -14,7 +14,7 @@ export type EgressRequest = {
   headers?: Record<string, string>
   body?: string | Uint8Array | Readable
   signal: AbortSignal
-  /** Reading a longer body fails with `egress_too_large`. At most 64 MiB, whatever is asked for. */
+  /** Reading a longer body fails with `egress_too_large`. It is never more than 64 MiB. */
   maxBytes: number
   /** Limits the whole exchange, reading the body included. */
   timeoutMs: number
@@ -25,7 +25,7 @@ export type EgressRequest = {
 export type EgressResponse = {
   status: number
   headers: Readonly<Record<string, string | string[] | undefined>>
-  /** The connection stays in use until the body is read to its end, the loop over it is left, or `discard` is called. */
+  /** The connection stays in use until the body is read to its end, the loop over it ends, or `discard` is called. */
   body: AsyncIterable<Uint8Array>
   discard(): void
 }
@@ -45,7 +45,7 @@ export type EgressResponse = {
  */
 export type Egress = {
   request(url: string, request: EgressRequest): Promise<EgressResponse>
-  /** The same checks for packages that take a `fetch`. Takes an address; a `Request` or `FormData` is a TypeError. */
+  /** The same checks for packages that accept a `fetch`. It accepts an address; a `Request` or `FormData` is a TypeError. */
   fetch: typeof globalThis.fetch
   close(): Promise<void>
 }

@@ -1,8 +1,8 @@
 import { BlockList, isIP } from 'node:net'
 
 /**
- * Tells whether an IP address belongs to the public internet. Every range that IANA reserves does not, and neither does an IPv4
- * address in IPv6 form. Text that is no IP address is not public.
+ * Tells whether an IP address belongs to the public internet. Ranges that IANA reserves do not, and neither do IPv4 addresses
+ * in IPv6 form. Text that is no IP address is not public.
  */
 export function isPublicAddress(address: string): boolean {
   const version = isIP(address)

@@ -3,8 +3,8 @@ import { contentOf } from './content.ts'
 import type { Objects } from './port.ts'
 
 /**
- * Writes an object and deletes it. Returns whether the store keeps the conditions of writes: without them a process that was thought
- * dead could overwrite what another has written since. Throws `unavailable`.
+ * Writes an object and deletes it. Returns whether the store obeys the conditions of writes: without them a process that was assumed
+ * to be dead could overwrite newer data of another process. Throws `unavailable`.
  */
 export async function keepsConditions(objects: Pick<Objects, 'write' | 'delete'>): Promise<boolean> {
   const key = `check/${newToken()}`

@@ -8,7 +8,7 @@ export const contentOf = (content: Uint8Array | string): ObjectContent => {
   return { bytes: bytes.length, sha256: sha256Of(bytes), open: () => bytes }
 }
 
-/** Reads what was found into memory. Throws when it is longer than `maxBytes`. */
+/** Reads a body into memory. Throws when it is longer than `maxBytes`. */
 export async function readAll(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Buffer> {
   const chunks: Uint8Array[] = []
   let bytes = 0

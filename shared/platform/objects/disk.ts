@@ -4,7 +4,10 @@ import { dirname, join } from 'node:path'
 import { newToken } from '../../kernel/ids.ts'
 import { type ListedObject, type ObjectContent, type Objects, orAway, type WriteCondition } from './port.ts'
 
-/** Opens objects in a folder of this process alone. An object is a file, whose name is its key; it never changes, so a tag is no condition. */
+/**
+ * Opens objects in a folder that only this process uses. An object is a file with its key as name. It never changes, so
+ * tags are not supported as a condition.
+ */
 export async function openDisk(dir: string): Promise<Objects> {
   const unfinished = join(dir, UNFINISHED)
   await rm(unfinished, { recursive: true, force: true })
@@ -52,7 +55,7 @@ async function writeWhole(path: string, content: ObjectContent): Promise<void> {
   }
 }
 
-/** Gives a file its name. Returns `false` where the name is taken and must not be. */
+/** Gives a file its final name. Returns `false` if the name is taken although the condition forbids that. */
 async function place(from: string, to: string, when: WriteCondition | undefined): Promise<boolean> {
   await mkdir(dirname(to), { recursive: true, mode: 0o700 })
   if (when === undefined) {
@@ -75,7 +78,7 @@ async function* list(root: string, prefix: string): AsyncGenerator<ListedObject>
     .map((each) => join(each.parentPath, each.name).slice(root.length + 1))
     .filter((key) => key.startsWith(prefix))
   for (const key of keys.toSorted()) {
-    const stats = await stat(join(root, key)).catch(() => undefined) // It may have been deleted meanwhile.
+    const stats = await stat(join(root, key)).catch(() => undefined) // The file may have been deleted meanwhile.
     if (stats) yield { key, ageMs: Date.now() - stats.mtimeMs }
   }
 }

@@ -9,16 +9,16 @@ export type ObjectContent = {
   open(): Uint8Array | Readable
 }
 
-/** A part of an object: from its byte `from` up to and with its byte `to`, both of which it has. */
+/** A part of an object: from byte `from` to byte `to`, inclusive; both must exist. */
 export type ByteRange = { from: number; to: number }
 
-/** An object is written only when there is none of its key (`absent`), or the one with this tag. */
+/** An object is written only if its key does not exist (`absent`), or has this tag. */
 export type WriteCondition = 'absent' | { tag: string }
 
 export type FoundObject = {
   /** Changes with the content. */
   tag: string
-  /** Throws `unavailable` when it breaks off. */
+  /** Throws `unavailable` when reading breaks off. */
   body: AsyncIterable<Uint8Array>
 }
 
@@ -27,15 +27,18 @@ export type ListedObject = { key: string; ageMs: number }
 
 /**
  * Objects that all processes share, by their keys: letters, digits, `.`, `_`, `-` and `/`. Every method throws `unavailable` when the store
- * does not answer for `waitMs`, or refuses; the reason is its `cause`.
+ * does not answer for `waitMs`, or refuses; the `cause` has the reason.
  */
 export interface Objects {
   has(key: string): Promise<boolean>
-  /** The body, or the part of it, is to be read, or the store waits for that. */
+  /** Opens an object or a part of it. The body must be read, because the store waits for that. */
   find(key: string, range?: ByteRange): Promise<FoundObject | undefined>
-  /** Returns the new tag; `undefined` when the condition does not hold. A write that is repeated after a failure may return it as well, because the first attempt was carried out. */
+  /**
+   * Returns the new tag; `undefined` when the condition does not hold. A write that is repeated after a failure may
+   * also return `undefined`, because the first attempt was carried out.
+   */
   write(key: string, content: ObjectContent, when?: WriteCondition): Promise<string | undefined>
-  /** Does nothing when there is none. */
+  /** Does nothing when the object does not exist. */
   delete(key: string): Promise<void>
   /** The objects whose keys begin with `prefix`, in the order of their keys. */
   list(prefix: string): AsyncIterable<ListedObject>

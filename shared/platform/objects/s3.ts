@@ -13,13 +13,13 @@ import {
   type WriteCondition,
 } from './port.ts'
 
-/** A bucket of S3, or of a server that speaks its protocol. */
+/** A bucket of S3, or of a server with the same protocol. */
 export type S3Place = {
   bucket: string
-  /** Begins every key; empty, or with `/` at its end. */
+  /** The prefix of every key; empty, or with `/` at its end. */
   prefix: string
   region: string
-  /** The address of a compatible server, which is asked for `/bucket/key`; left out: Amazon's, `bucket.s3.REGION.amazonaws.com`. */
+  /** The address of a compatible server, whose objects are at `/bucket/key`; left out: Amazon's, `bucket.s3.REGION.amazonaws.com`. */
   endpoint?: string | undefined
   accessKey: string
   secretKey: string
@@ -29,17 +29,17 @@ export type S3Options = {
   egress: Pick<Egress, 'request' | 'close'>
   /** How long a request is repeated while the store does not answer. */
   waitMs?: number
-  /** The keys of one page of a list. */
+  /** The number of keys in one page of a list. */
   pageKeys?: number
 }
 
 const WAIT_MS = 10_000
 const PAGE_KEYS = 1_000
 const PAUSES = [50, 1_000] as const
-/** The longest request, besides the time that its bytes take at the slowest rate. */
+/** The longest request, in addition to the time that its bytes take at the slowest rate. */
 const REQUEST_MS = 10_000
 const LEAST_BYTES_PER_MS = 64
-/** The longest reading of an object. */
+/** The longest time for reading an object. */
 const READ_MS = 600_000
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024
 
@@ -106,7 +106,7 @@ const EMPTY_SHA256 = sha256Of('')
 const addressOf = ({ endpoint, bucket, region }: S3Place, path: string): string =>
   endpoint === undefined ? `https://${bucket}.s3.${region}.amazonaws.com/${path}` : `${endpoint}/${bucket}/${path}`
 
-/** No such object, or a condition that does not hold. 409: another write of the key was under way. */
+/** No such object, or a condition that does not hold. 409: another write of the key was running. */
 const [NOT_FOUND, CONFLICT, PRECONDITION_FAILED] = [404, 409, 412]
 const EXPECTED = new Set([NOT_FOUND, CONFLICT, PRECONDITION_FAILED])
 
@@ -133,7 +133,7 @@ const refuse = (cause: unknown): never => {
   throw away(cause)
 }
 
-/** A refusal for a reason of ours stays one. */
+/** Whether a failure may pass. A refusal that is our own fault does not. */
 function isPassing(failure: unknown): boolean {
   if (!(failure instanceof AppError) || failure.kind !== 'unavailable') return false
   const { cause } = failure
@@ -191,7 +191,7 @@ async function textOf(send: Send, call: Call): Promise<Page> {
   return { text: (await readAll(guarded(body), MAX_ANSWER_BYTES)).toString(), nowMs: nowMs || Date.now() }
 }
 
-/** Reads the pages of ListObjectsV2. Keys are of characters that XML does not escape. */
+/** Reads the pages of ListObjectsV2. Keys have only characters that XML does not escape. */
 async function* list(
   get: (call: Call) => Promise<Page>,
   { start, prefix, pageKeys }: { start: string; prefix: string; pageKeys: number },

@@ -4,7 +4,7 @@ import { connectionOptions, type RedisOptions } from '../config/redis-place.ts'
 /** One Redis, or the primary that sentinels name; or a Redis Cluster. Both have the same commands. */
 export type RedisClient = Redis | Cluster
 
-/** How long a command may take, and what becomes of it while there is no connection. */
+/** How long a command may take, and whether it waits while there is no connection. */
 export type ClientTimes = {
   commandTimeout?: number
   connectTimeout?: number
@@ -23,10 +23,10 @@ type ClusterParts = { nodes: NonNullable<RedisOptions['cluster']>; subscribes: b
 type Unmapped = { replyMapping?: never }
 
 const RETRY_MAX_MS = 500
-/** How often a command is sent again whose slot is moving to another node, or whose node is being replaced. */
+/** How often a command is repeated when its slot is moving to another node, or its node is being replaced. */
 const MAX_REDIRECTIONS = 6
 const REDIRECT_MS = 100
-/** How often it is read which node has which slot, besides each time that a command meets another node. */
+/** How often the slots' nodes are read, in addition to each time that a command is redirected. */
 const SLOTS_EVERY_MS = 5_000
 
 /** Waits longer after each attempt to connect, in ms. */
@@ -52,7 +52,7 @@ function createSingle(url: string, options: RedisOptions, times: ConnectionTimes
   return new Redis(url, all)
 }
 
-/** User, password and TLS are those of the address. A name in a certificate is that of the node which the cluster has named. */
+/** User, password and TLS are those of the address. A certificate must have the node name that the cluster reports. */
 function createCluster(url: string, { nodes, subscribes }: ClusterParts, times: ConnectionTimes): Cluster {
   const { enableOfflineQueue, ...perNode } = times
   const { username, password, protocol } = new URL(url)
@@ -81,7 +81,7 @@ function createCluster(url: string, { nodes, subscribes }: ClusterParts, times: 
   return client
 }
 
-/** In place of `slotsRefreshInterval` of ioredis, whose timer stays for ever when the client is closed while the slots are read. */
+/** Replaces `slotsRefreshInterval` of ioredis, whose timer is never cleared when the client is closed while it reads the slots. */
 function readSlotsRegularly(client: Cluster): void {
   let timer: NodeJS.Timeout | undefined
   client.on('ready', () => {

@@ -2,7 +2,7 @@ import type { TenantId } from '../../kernel/tenant.ts'
 import type { Idempotency, KeyUse } from '../store/idempotency.ts'
 import type { RedisLink, Script } from './link.ts'
 
-/** Reserves a key, and returns the value that it has already. ARGV: the new value, how long it is kept (ms). */
+/** Reserves a key, or returns the value that it already has. ARGV: the new value, how long it is kept (ms). */
 const RESERVE: Script = {
   name: 'aeKeyReserve',
   keys: 1,
@@ -11,7 +11,7 @@ const RESERVE: Script = {
     return known`,
 }
 
-/** ARGV: the end of what the key must stand for, and what replaces it; without the latter the key is freed. Returns what it stands for then. */
+/** ARGV: the end of the value that the key must have, and the text that replaces it; without the latter the key is freed. Returns the new value. */
 const REPLACE: Script = {
   name: 'aeKeyReplace',
   keys: 1,
@@ -26,7 +26,7 @@ const REPLACE: Script = {
 
 const KEPT_MS = 86_400_000
 
-/** The keys of a cluster's run starts in Redis: a run lives in memory, and a store is not needed for it. */
+/** The keys of a cluster's run starts in Redis: runs live in memory, so no store is needed. */
 export function createRedisIdempotency({ run }: Pick<RedisLink, 'run'>): Idempotency {
   const nameOf = (tenant: TenantId, { operation, key }: KeyUse) => `idempotency:${tenant} ${operation} ${key}`
   return {

@@ -14,9 +14,9 @@ export type Argument = string | number | Buffer
 
 /** A process's two connections to Redis: one for commands, one for subscriptions. In a Redis Cluster it has two to each node. */
 export interface RedisLink extends Subscriptions {
-  /** Begins every key and channel. The methods put it before the names that they are given. */
+  /** The prefix of every key and channel. The methods add it to the given names. */
   readonly prefix: string
-  /** Whether it is a Redis Cluster, where a script reaches one node, and a published message the subscribers at one node. */
+  /** Whether it is a Redis Cluster, where a script runs on one node, and a published message reaches the subscribers at one node. */
   readonly isCluster: boolean
   /** Resolves with the number of subscribers that got the message. Rejects within a second when Redis is unreachable. */
   publish(channel: string, message: Buffer): Promise<number>
@@ -30,12 +30,12 @@ export interface RedisLink extends Subscriptions {
 }
 
 const COMMAND_MS = 1_000
-/** Ends what waits for a connection that hangs. It comes too early when this process could not run for this long. */
+/** The time after which waiting commands on a hanging connection fail. It is too short only if this process was paused for as long. */
 const HANGING_MS = 3_000
-/** For the first connection, which reads from a Redis Cluster which node has which slot. */
+/** The time for the first connection; in a Redis Cluster it also reads which node has which slot. */
 const OPEN_MS = 5_000
 const RETRY_SECS = 2
-/** Longer than the time between two renewals of a lease, which are refused as well while the memory is full. */
+/** Longer than the time between two renewals of a lease: these are also refused while the memory is full. */
 const FULL_MS = 2_000
 
 /** No offline queue and few retries: a command is answered or fails within a second, so that requests get their 503 in time. */
@@ -48,7 +48,7 @@ const OPTIONS = {
 }
 
 export type LinkOptions = RedisOptions & {
-  /** Receives what may be wrong with the Redis and does not prevent its use. */
+  /** Receives a warning about a problem of Redis that does not prevent its use. */
   warn?: (message: string) => void
 }
 
@@ -128,7 +128,7 @@ function reasonOf(cause: unknown, lastError: unknown, { cluster }: RedisOptions)
   return new Error(`no node of REDIS_CLUSTER answers: ${nodes}${reason}`, { cause })
 }
 
-/** ioredis waits without an end for nodes that answer but do not say where the slots are. */
+/** ioredis waits forever for nodes that answer but do not report the slots. */
 const notOpened = ({ cluster }: RedisOptions): Error =>
   new Error(
     cluster
@@ -136,7 +136,7 @@ const notOpened = ({ cluster }: RedisOptions): Error =>
       : 'connecting to Redis timed out',
   )
 
-/** Looks at every primary. Reads INFO, since managed services forbid CONFIG. */
+/** Checks every primary. It reads INFO, because managed services forbid CONFIG. */
 async function checkEvictionPolicy(commands: RedisClient, warn: LinkOptions['warn']): Promise<void> {
   const primaries = commands.isCluster ? (commands as Cluster).nodes('master') : [commands]
   const policies = await Promise.all(primaries.map((primary) => evictionPolicyOf(primary as Redis)))
@@ -151,7 +151,7 @@ async function checkEvictionPolicy(commands: RedisClient, warn: LinkOptions['war
     )
 }
 
-/** `undefined`: it may not be read. */
+/** `undefined` if it may not be read. */
 async function evictionPolicyOf(redis: Redis): Promise<string | undefined> {
   const info = await redis.info('memory').catch((cause: unknown) => {
     if (isForbidden(cause)) return ''

@@ -4,8 +4,8 @@ import type { RedisClient } from './connect.ts'
 const PAUSE_MS = 300
 
 /**
- * The connection for subscriptions. ioredis connects to one Redis again by itself. In a Redis Cluster a client that has lost all nodes ends
- * and is replaced by a new one: the same client could wait for ever for a connection that it had given up, and would hear nothing.
+ * The connection for subscriptions. With a single Redis, ioredis reconnects by itself. In a Redis Cluster a client that has lost all nodes
+ * ends and is replaced by a new one: the old one could wait forever for a connection that it had given up, and receive nothing.
  */
 export class Listener {
   readonly #open: () => RedisClient
@@ -28,14 +28,14 @@ export class Listener {
     return this.#client.connect()
   }
 
-  /** Replaces the connection: the present one hangs. */
+  /** Replaces the connection, because the present one hangs. */
   reconnect(): void {
     this.#client.disconnect(true)
   }
 
   close(): void {
     this.#isClosed = true
-    // Messages that are still on their way are for nobody.
+    // Messages that still arrive on the old client are ignored.
     for (const event of ['messageBuffer', 'smessageBuffer']) this.#client.removeAllListeners(event)
     this.#client.disconnect()
   }
@@ -51,6 +51,6 @@ export class Listener {
     await sleep(PAUSE_MS, undefined, { ref: false })
     if (this.#isClosed) return
     this.#client = this.#next()
-    await this.#client.connect().catch(() => {}) // A connection that fails ends, and its end replaces it.
+    await this.#client.connect().catch(() => {}) // A failed connection ends, and the handler of that replaces it.
   }
 }

@@ -5,15 +5,15 @@ import { Listener } from './listener.ts'
 const RETRY_MS = 300
 
 export interface Subscriptions {
-  /** Subscribes to what `publish` sends. The subscription is made again with each new connection, until `unsubscribe`. */
+  /** Subscribes to the messages of `publish`. The subscription is renewed with each new connection, until `unsubscribe`. */
   subscribe(channel: string, onMessage: OnMessage): Promise<void>
   unsubscribe(channel: string): Promise<void>
-  /** The same for what scripts publish. In a Redis Cluster such a message goes to all nodes, since a script reaches only its own. */
+  /** The same for messages that scripts publish. In a Redis Cluster such a message goes to all nodes, because a script runs on only one. */
   subscribeToScripts(channel: string, onMessage: OnMessage): Promise<void>
   unsubscribeFromScripts(channel: string): Promise<void>
-  /** Makes all subscriptions again. */
+  /** Renews all subscriptions. */
   resubscribe(): Promise<void>
-  /** Replaces the connection for subscriptions: the present one hangs. */
+  /** Replaces the connection for subscriptions, because the present one hangs. */
   reconnect(): void
 }
 
@@ -24,11 +24,11 @@ type Scope = { prefix: string; tracked<T>(answer: Promise<T>): Promise<T> }
 /** The subscriptions with their connection, which `open` creates. */
 export type OwnSubscriptions = { subscriptions: Subscriptions; connect(): Promise<void>; close(): void }
 
-/** Outside a Redis Cluster both kinds are one. */
+/** Outside a Redis Cluster both kinds of subscriptions are the same. */
 export function createSubscriptions(open: () => RedisClient, scope: Scope): OwnSubscriptions {
   const onClient = (client: RedisClient) => {
     for (const channels of all) channels.hear(client)
-    // In a Redis Cluster the connections for subscriptions come some moments later, and again when its nodes change.
+    // In a Redis Cluster the connections for subscriptions open some moments later, and again when its nodes change.
     for (const event of ['ready', 'subscribersReady'])
       client.on(event, () => void subscribeAgain(client).catch(() => {}))
   }
@@ -61,7 +61,7 @@ type Commands = [
   unsubscribe: 'unsubscribe' | 'sunsubscribe',
 ]
 
-/** The channels of one kind. ioredis forgets the subscriptions when a connection breaks before they were made again, so they are kept here. */
+/** The channels of one kind. ioredis forgets subscriptions when a connection breaks before they were renewed, so they are kept here. */
 class Channels {
   readonly #client: () => RedisClient
   readonly #scope: Scope
@@ -86,7 +86,7 @@ class Channels {
       await this.#subscribe([channel])
     } catch (cause) {
       this.#handlers.delete(channel)
-      // In a Redis Cluster ioredis would make the subscription when the nodes change.
+      // In a Redis Cluster ioredis would otherwise subscribe later, when the nodes change.
       void this.#unsubscribe(channel).catch(() => {})
       throw cause
     }

@@ -6,7 +6,7 @@ const PAUSE_MS = 100
 
 /**
  * Repeats a request to Redis that was not answered in time. For the start of a process, when no user waits for the answer: many
- * processes that start at once on one machine make each other, and Redis, slow.
+ * processes that start at the same time on one machine slow down each other and Redis.
  */
 export async function waitForRedis<T>(
   request: () => Promise<T>,

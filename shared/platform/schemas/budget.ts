@@ -7,11 +7,11 @@ import { readStructure, type SchemaNode } from './structure.ts'
 const KIB = 1_024
 export const MAX_SCHEMA_BYTES = 64 * KIB
 const SCHEMA_LIMITS: SizeLimits = { bytes: MAX_SCHEMA_BYTES, depth: 32, nodes: 2_000, values: 64 * KIB }
-/** Schemas that one value may be checked against: references multiply them. */
+/** How many schemas one value may be checked against: references multiply them. */
 const MAX_EVALUATIONS = 10_000
 
 /**
- * The first reason why a schema is not even compiled (D6.3): it is too large, is not JSON Schema of draft 2020-12 or draft-07,
+ * The first reason to refuse a schema before it is compiled (D6.3): it is too large, is not JSON Schema of draft 2020-12 or draft-07,
  * refers to other documents, or refers to itself without end. Takes time linear in the schema, and at most a few ms.
  */
 export function budgetProblem(schema: JsonObject): SchemaProblem | undefined {

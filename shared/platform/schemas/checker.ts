@@ -52,13 +52,16 @@ export function createSchemaCheckers(given: Partial<Limits> = {}): SchemaChecker
 }
 
 /**
- * Characters of the values that a process remembers as valid, with their schemas' ids. Many values are checked more than once: the output of a flow is checked where it is made and
- * where it is returned, and some flows have few different outputs.
+ * The most characters of values that a process remembers as valid, with their schemas' ids. Many values are checked more than once: the output of a
+ * flow is checked where it is made and where it is returned, and some flows have few different outputs.
  */
 const VALID_CHARS = 4 * MIB
 const SHORT_CHARS = 2 * 1_024
 
-/** Identifies the check of a short value; `undefined` for others. A tenant cannot find out by the time of a check what another one has checked. */
+/**
+ * Identifies the check of a short value; `undefined` for others. The key contains the tenant, so that no tenant can
+ * find out from the time of a check what another one has checked.
+ */
 const keyOf = (tenant: TenantId, id: string, { value }: Pick<QueuedTask, 'value'>): string | undefined =>
   value?.json !== undefined && value.json.length <= SHORT_CHARS ? `${tenant} ${id} ${value.json}` : undefined
 
@@ -90,7 +93,7 @@ const createChecker = (run: Run, limits: Limits): SchemaChecker => ({
   },
 })
 
-/** A schema that was usable before and is slow now may be usable again. */
+/** A schema that was usable before and is slow now may become usable again. */
 function unusableError({ unusable, isSlow }: Extract<TaskResult, { unusable: unknown }>): AppError {
   const reason = `the schema cannot be used: ${sentenceOf([unusable])}`
   return isSlow ? new AppError('unavailable', reason, { retryAfterSecs: 1 }) : invalidRequest(reason)

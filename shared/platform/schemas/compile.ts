@@ -7,7 +7,7 @@ import { compilePattern, PatternError } from './patterns.ts'
 import type { SchemaProblem } from './port.ts'
 import { describeErrors } from './problems.ts'
 
-/** A schema that cannot be compiled. */
+/** Thrown for a schema that cannot be compiled. */
 export class UnusableSchema extends Error {
   readonly problem: SchemaProblem
 
@@ -23,7 +23,7 @@ export type Validate = (value: unknown) => SchemaProblem[]
 
 const OPTIONS: Options = {
   strict: false,
-  meta: false, // The budget has checked the schema; compiling a meta-schema takes 30 ms.
+  meta: false, // The schema's structure was already checked (`budget.ts`), and compiling a meta-schema takes 30 ms.
   validateSchema: false,
   validateFormats: false, // `format` is an annotation in draft 2020-12, and the expressions of ajv-formats are not linear.
   allErrors: true,
@@ -36,8 +36,8 @@ const OPTIONS: Options = {
 }
 
 /**
- * Compiles a schema of draft 2020-12 or draft-07; formats are ignored. Compiling and validating block the thread: use it for
- * schemas of this project, and for those of strangers in `schema-worker.ts` only. Throws `UnusableSchema`.
+ * Compiles a schema of draft 2020-12 or draft-07; formats are ignored. Compiling and validating block the thread: call it
+ * for untrusted schemas only in `schema-worker.ts`. Throws `UnusableSchema`.
  */
 export function compileSchema(schema: JsonObject): Validate {
   const validate = compile(schema)
@@ -59,9 +59,9 @@ function reasonOf(cause: unknown): string {
 
 function compile(document: JsonObject): ValidateFunction {
   const { $schema, ...schema } = document
-  // Each schema has a compiler of its own, so that no schema sees another one's ids, and none stays in memory.
+  // Each schema has its own compiler, so that it does not see another schema's ids, and none stays in memory.
   const ajv = draftOf($schema) === '07' ? new Ajv(OPTIONS) : new Ajv2020(OPTIONS)
-  // Ajv2020 sets this always, which makes the code larger, and wrong for some schemas with patternProperties.
+  // Ajv2020 always sets this, which makes the generated code larger, and wrong for some schemas with patternProperties.
   ajv.opts.unevaluated = JSON.stringify(schema).includes('"unevaluated')
   ajv.opts.dynamicRef = false
   ajv.removeKeyword('uniqueItems').addKeyword(UNIQUE_ITEMS)
@@ -82,7 +82,7 @@ function problemOf(cause: unknown, schema: JsonObject): SchemaProblem {
   return { path: '', message: 'cannot be compiled: check its keywords against the JSON Schema specification' }
 }
 
-/** The JSON pointer of the first place where a pattern stands. The budget bounds the depth. */
+/** The JSON pointer of the first place with this pattern. The budget bounds the depth. */
 function findPattern(value: unknown, pattern: string, path: string): string | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   for (const [key, inner] of Object.entries(value)) {
@@ -95,7 +95,7 @@ function findPattern(value: unknown, pattern: string, path: string): string | un
   return undefined
 }
 
-/** Replaces ajv's `uniqueItems`, which compares each item with each other one. This one takes time linear in the array's size. */
+/** Replaces ajv's `uniqueItems`, which compares each item with every other one. This one takes time linear in the array's size. */
 const UNIQUE_ITEMS: FuncKeywordDefinition = {
   keyword: 'uniqueItems',
   type: 'array',

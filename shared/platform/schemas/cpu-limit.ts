@@ -1,13 +1,16 @@
 import type { SchemaThread } from './schema-thread.ts'
 
-/** The share of its limit below which a task counts as one that did not get the CPU. */
+/** A task that has used less than this share of its limit is assumed to have waited for the CPU. */
 const STARVED = 0.8
 /** The longest time of a task, as a multiple of its limit. */
 const MAX_STRETCH = 10
 
-/** Most checks of a value have ended after this time. Before it the CPU time is not read, which takes a message to the thread: it counts as used. */
+/**
+ * Most checks of a value have ended after this time. Before that the CPU time is not read, because that needs a message
+ * to the thread; the elapsed time counts as used.
+ */
 const UNREAD_MS = 10
-/** A limit below this is read from the start. */
+/** For a limit below this the CPU time is read from the start. */
 const SHORT_MS = 40
 
 type Thread = Pick<SchemaThread, 'cpuMs'>
@@ -49,7 +52,7 @@ export class CpuLimit {
 
   /** The CPU time since the start. `undefined` when the thread has ended, and for a task that was too short to be read. */
   async usedMs(): Promise<number | undefined> {
-    const hold = setTimeout(() => {}, MAX_STRETCH * 1_000) // A thread does not keep the process alive until it answers.
+    const hold = setTimeout(() => {}, MAX_STRETCH * 1_000) // The timer keeps the process alive until the thread answers; a thread itself does not.
     const start = await this.#cpuAtStart
     const now = start === undefined ? undefined : await this.#cpuMs()
     clearTimeout(hold)
@@ -74,7 +77,7 @@ export class CpuLimit {
     this.#after(ms, (timer) => void this.#checkTime(timer))
   }
 
-  /** Answers that came while the event loop was busy are read first. */
+  /** Acts after `ms`, but first reads answers that arrived while the event loop was busy. */
   #after(ms: number, act: (timer: NodeJS.Timeout) => void): void {
     clearTimeout(this.#timer)
     const expire = () => setImmediate(() => this.#timer === timer && act(timer))
@@ -82,7 +85,7 @@ export class CpuLimit {
     this.#timer = timer
   }
 
-  /** Gives a task that has had less CPU time than its limit the rest of it, and ends every other. */
+  /** Gives a task that has used less CPU time than its limit the rest of it, and ends other tasks. */
   async #checkTime(timer: NodeJS.Timeout): Promise<void> {
     const limitMs = this.#limitMs
     const usedMs = (await this.usedMs()) ?? limitMs

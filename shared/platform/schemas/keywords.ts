@@ -3,12 +3,12 @@ import { isJsonObject } from '../../kernel/json.ts'
 /** A schema inside a keyword's value. `key` is its JSON pointer within that value, empty for the value itself. */
 export type Subschema = { key: readonly string[]; schema: unknown }
 
-/** How a keyword is read: what its value must be, and which schemas are in it. */
+/** How a keyword is read: the rule for its value, and the schemas in it. */
 export type Keyword = {
   /** Describes the problem of a value, as the end of a sentence about the keyword. */
   problem(value: unknown): string | undefined
   subschemas?(value: unknown): Subschema[]
-  /** Its schemas apply to the same value as the schema that they are in, not to a part of the value. */
+  /** Whether its schemas apply to the same value as the schema around them, not to a part of the value. */
   isInPlace?: boolean
 }
 
@@ -140,10 +140,10 @@ Object.assign(
   named('minimum maximum exclusiveMinimum exclusiveMaximum', number),
 )
 
-/** The dialects of JSON Schema that are read (D6.3). */
+/** The supported dialects of JSON Schema (D6.3). */
 export type Draft = '2020-12' | '07'
 
-/** The keywords that are read, by name. All others have no effect. */
+/** The supported keywords, by name. All others have no effect. */
 export const KEYWORDS: Record<Draft, ReadonlyMap<string, Keyword>> = {
   '2020-12': new Map(Object.entries({ ...SHARED, items })),
   '07': new Map(Object.entries({ ...SHARED, items: itemsOrList })),

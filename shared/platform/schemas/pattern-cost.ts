@@ -1,23 +1,23 @@
 import type { RE2JS } from 're2js'
 
-/** The CPU time that the test of one text may take. */
+/** The most CPU time for testing one text. */
 const TEST_MS = 20
 /** A pattern that was measured as fast, and takes longer twice, tests only shorter texts from then on. */
 const SLOW_MS = 2 * TEST_MS
 /** Texts of this length are tested without a measurement: with a program of the largest size they take some 10 ms. */
 const UNMEASURED_CHARS = 128
 const LONGEST = 8_192
-/** The measurement of a pattern ends after this time. */
+/** The most time for measuring a pattern. */
 const MEASURE_MS = 2 * TEST_MS
-/** The measurement ends with texts that take longer. */
+/** The measurement ends when the texts take longer than this. */
 const NOTABLE_MS = TEST_MS / 4
-/** A text whose test takes less is tested once; others are tested several times. */
+/** A text whose test takes longer is tested several times. */
 const FAST_MS = 0.3
 const REPEATS = 3
 /** Some machines count CPU time in steps of this length. */
 const CPU_TICK_MS = 4
 
-/** The limits of one pattern, in a thread. They are measured with the first text that is not short. */
+/** The limits of one pattern, in a thread. They are measured when the first longer text comes. */
 export class PatternCost {
   readonly #regex: RE2JS
   #maxChars: number | undefined
@@ -44,8 +44,8 @@ export class PatternCost {
 }
 
 /**
- * Tests texts made for this pattern, of growing length, until a kind of text is slow, or until every instruction of the program may be
- * active: from there the time is in proportion to the length. Before, it may grow with the square of it.
+ * Tests texts made for this pattern, of growing length, until one kind of text is slow, or every instruction of the program may be
+ * active. From then on the time is proportional to the length; before, it may grow with its square.
  */
 function measureMaxChars(regex: RE2JS): number {
   const saturated = Math.min(Math.max(2 * regex.programSize(), 4 * UNMEASURED_CHARS), LONGEST)
@@ -65,7 +65,7 @@ function measureMaxChars(regex: RE2JS): number {
   }
 }
 
-/** Measures a short time again, since the limit for much longer texts is computed from it: one test may have taken longer by chance. */
+/** Repeats a short measurement, because the limit for much longer texts is computed from it and one test may have taken longer by chance. */
 function shortestMs(
   regex: RE2JS,
   { kinds, chars, slowestMs }: { kinds: readonly ((chars: number) => string)[]; chars: number; slowestMs: number },
@@ -76,14 +76,14 @@ function shortestMs(
 
 const withinSquare = (chars: number, ms: number): number => Math.floor(chars * Math.sqrt(TEST_MS / ms))
 
-/** The times of a few texts: one of them may have waited for the collector of memory or for the compiler. */
+/** The times of a few texts: one of them may have been delayed by garbage collection or compilation. */
 function testKind(regex: RE2JS, text: () => string): number[] {
   const times: number[] = []
   while (times.length < REPEATS && !times.some((ms) => ms <= FAST_MS)) times.push(timedTest(regex, text()).ms)
   return times
 }
 
-/** `ms`: the CPU time of this thread, or the time on the clock where that is more precise. */
+/** `ms`: the CPU time of this thread, or the elapsed time if that is more precise. */
 function timedTest(regex: RE2JS, text: string): { isMatch: boolean; ms: number } {
   const [from, cpuFrom] = [performance.now(), cpuMs()]
   const isMatch = regex.test(text)
@@ -101,11 +101,11 @@ type Program = { inst: readonly Instruction[]; start: number }
 
 /** The numbers that re2js gives to these instructions (`op`). */
 const [ALT, ALT_MATCH, FAIL, MATCH, NOP] = [1, 2, 5, 6, 7]
-/** Characters that are repeated and mixed. */
+/** How many different characters are repeated and mixed. */
 const MAX_CHARS = 4
 const SAMPLE = 512
 
-/** Kinds of texts that keep many states of the pattern active. They end with a character that hardly any pattern wants. */
+/** Kinds of texts that keep many states of the pattern active. They end with a character that hardly any pattern matches. */
 function hostileTexts(regex: RE2JS): ((chars: number) => string)[] {
   const { prog } = regex.re2() as unknown as { prog: Program }
   const random = createRandom()

@@ -3,10 +3,10 @@ import type { RE2JS } from 're2js'
 import { quoted } from '../../kernel/text.ts'
 import { PatternCost } from './pattern-cost.ts'
 
-/** The size of a pattern's program, which takes memory; `.{1,1000}` has 2,000. */
+/** The largest program of a pattern, because it takes memory; `.{1,1000}` has 2,000. */
 const MAX_PROGRAM = 2_500
 
-/** A pattern that cannot be used, or a text that is too long for its pattern. The message is the end of a sentence. */
+/** Thrown for a pattern that cannot be used, or a text that is too long for its pattern. The message is the end of a sentence. */
 export class PatternError extends Error {
   readonly pattern: string
 
@@ -21,7 +21,7 @@ export type TextPattern = { test(text: string): boolean; toString(): string }
 
 /**
  * Compiles a `pattern` or a key of `patternProperties`, in the syntax that JavaScript and RE2 share. A test takes time linear in
- * the text. Throws `PatternError`, also from `test`: for a text that is too long to be tested in time, as it was measured.
+ * the text. Throws `PatternError`; `test` throws it for a text that, by measurement, is too long to be tested in time.
  */
 export function compilePattern(pattern: string): TextPattern {
   const regex = compile(pattern)
@@ -63,7 +63,7 @@ const NOT_SPACE =
   '\\x00-\\x08\\x{e}-\\x{1f}\\x{21}-\\x{9f}\\x{a1}-\\x{167f}\\x{1681}-\\x{1fff}\\x{200b}-\\x{2027}\\x{202a}-\\x{202e}\\x{2030}-\\x{205e}\\x{2060}-\\x{2fff}\\x{3001}-\\x{fefe}\\x{ff00}-\\x{10ffff}'
 
 /**
- * Spells out the escapes that RE2 takes for something else than JavaScript. Throws `PatternError` for a letter that is no escape,
+ * Replaces the escapes that have another meaning in RE2 than in JavaScript. Throws `PatternError` for a letter that is no escape,
  * such as `\k` of a backreference by name: the engine would look for the letter itself.
  */
 function withJavaScriptMeaning(pattern: string): string {
@@ -82,7 +82,7 @@ function withJavaScriptMeaning(pattern: string): string {
 const codePointOf = (pair: string): number =>
   String.fromCharCode(Number.parseInt(pair.slice(2, 6), 16), Number.parseInt(pair.slice(8), 16)).codePointAt(0) ?? 0
 
-/** `token` is `\s` or `\S`, with the `-` behind it: that is a hyphen and begins no range. */
+/** `token` is `\s` or `\S`, with the `-` after it, which is then a hyphen and not a range. */
 function spaceClass(token: string, isInClass: boolean): string {
   const ranges = token.startsWith('\\s') ? SPACE : NOT_SPACE
   const hyphen = token.endsWith('-') ? '\\-' : ''

@@ -4,26 +4,26 @@ import type { TenantId } from '../../kernel/tenant.ts'
 /** A problem and its place: `path` is a JSON pointer into the checked value or schema, empty for the whole. */
 export type SchemaProblem = { path: string; message: string }
 
-/** `at` is the index of the schema. `isSlow`: it did not compile in time, which has cost that time; the schemas behind it were not checked. */
+/** `at` is the index of the schema. `isSlow`: it did not compile in time and has used up the limit; later schemas were not checked. */
 export type UnusableSchema = { at: number; problem: SchemaProblem; isSlow?: boolean }
 
 /**
- * Checks values against JSON Schemas that strangers wrote: tenants' flows and MCP servers' tools. A schema must fit a budget, its
+ * Checks values against untrusted JSON Schemas: those of tenants' flows and MCP servers' tools. A schema must fit a budget, its
  * patterns run in linear time, and compiling and checking happen in threads that are ended after 140 ms of CPU time, so that no schema and no
  * value can stop the event loop. The tenants take turns.
  */
 export interface SchemaCheckers {
-  /** The checker whose work counts as the tenant's. */
+  /** The checker for a tenant, whose share of the threads it uses. */
   of(tenant: TenantId): SchemaChecker
   close(): Promise<void>
 }
 
-/** Both methods throw `rate_limit` while the tenant has its share of the checks that wait, and `unavailable` while too many wait. */
+/** Both methods throw `rate_limit` while the tenant uses its share of the waiting checks, and `unavailable` while too many checks wait. */
 export interface SchemaChecker {
   /**
    * Says which of the schemas, by their indexes, cannot be used, why, and what to do; empty when all can. One time limit applies to all of
    * them together: 110 ms of CPU time, and 140 ms for schemas that were accepted before, which may compile more slowly on a busy machine.
-   * The schemas behind one that does not compile in time are not checked. Throws `unavailable` when accepted schemas do not compile
+   * Schemas after one that does not compile in time are not checked. Throws `unavailable` when accepted schemas do not compile
    * in time now.
    */
   findUnusable(

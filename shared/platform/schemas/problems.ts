@@ -8,7 +8,7 @@ const MAX_PROBLEMS = 10
 const MAX_CHARS = 200
 const MAX_LISTED = 20
 
-/** Puts the errors of a wrong value into words that a model can act on: the first ten, without repetitions, and at least one. */
+/** Describes the errors of an invalid value in words that a model can act on: the first ten, without repetitions, and at least one. */
 export function describeErrors(errors: readonly ErrorObject[]): SchemaProblem[] {
   const problems = new Map<string, SchemaProblem>()
   const precise = errors.slice(0, MAX_READ).filter(({ keyword }) => !SUMMARIES.has(keyword))
@@ -23,7 +23,7 @@ export function describeErrors(errors: readonly ErrorObject[]): SchemaProblem[] 
 /** The problems as one sentence, for example `/items/3/price must be a number, not a string; /id is missing`. */
 export const sentenceOf = (problems: readonly SchemaProblem[]): string => problems.map(textOf).join('; ')
 
-/** The refusal of a request whose field holds a schema that cannot be used. */
+/** The error for a request with an unusable schema in one of its fields. */
 export const unusableSchema = (field: string, problem: SchemaProblem): AppError =>
   invalidRequest(`the schema cannot be used: ${sentenceOf([problem])}`, { param: field + problem.path })
 
@@ -35,7 +35,7 @@ const SUMMARIES: ReadonlySet<string> = new Set(['if', 'propertyNames'])
 /** Keywords whose errors explain those before them, which contradict each other when they are read alone. */
 const WHOLES: ReadonlySet<string> = new Set(['anyOf', 'oneOf', 'contains'])
 
-/** Errors that are looked at, so that a value with many problems costs no more than one with few. */
+/** How many errors are read, so that a value with many problems costs no more than one with few. */
 const MAX_READ = 500
 
 /** Puts the error of a whole `anyOf` before those of its alternatives. */

@@ -2,8 +2,8 @@ import type { TenantId } from '../../kernel/tenant.ts'
 import { SchemaThread, type ThreadAnswer } from './schema-thread.ts'
 
 /**
- * A thread, with the tenant that has it: while it checks something of the tenant, or starts after a check of the tenant has ended another.
- * `lastTenant` had the place last.
+ * A thread and the tenant that uses it: while it runs a check of the tenant, or is starting because a check of the tenant ended its
+ * predecessor. `lastTenant` used the place last.
  */
 export type Place = {
   thread: SchemaThread
@@ -19,8 +19,8 @@ type PlaceEvents = {
 }
 
 /**
- * The threads of a process. `maxChecking` of them check at the same time, and one more for a tenant that has none. So a tenant that has all
- * that it can get never lets another one wait for the end of its checks. The threads start as they are needed.
+ * The threads of a process. `maxChecking` of them may check at the same time, and one more for a tenant that has none. So another tenant
+ * never waits for the checks of a tenant that uses all it can get. The threads start as they are needed.
  */
 export class SchemaPlaces {
   readonly #maxChecking: number
@@ -35,8 +35,8 @@ export class SchemaPlaces {
   }
 
   /**
-   * A place for a check of the tenant, when it may have one now: the one that it had last, whose thread holds its schemas. So a tenant whose
-   * checks end their threads leaves those of others alone.
+   * A place for a check of the tenant, if it may have one now: preferably the one that it used last, whose thread has its schemas. So a
+   * tenant whose checks end their threads does not affect others.
    */
   take(tenant: TenantId): Place | undefined {
     this.#firstTenant ??= tenant
@@ -52,7 +52,7 @@ export class SchemaPlaces {
     return place
   }
 
-  /** The last free place is for a tenant that has none, as soon as several tenants come. */
+  /** The last free place is for a tenant that has none, as soon as there are several tenants. */
   mayTake(tenant: TenantId): boolean {
     const free = this.#places.filter(isFree).length
     const checking = this.#places.filter(({ isChecking }) => isChecking).length
@@ -61,7 +61,7 @@ export class SchemaPlaces {
     return free > (this.#isShared ? 1 : 0) && checking < this.#maxChecking
   }
 
-  /** Starts the first thread, and later one more than are in use: two more when the tenants could end each other's. */
+  /** Starts the first thread, and later keeps one unused thread ready: two if tenants could end each other's threads. */
   startMore(): void {
     const isAnyReady = this.#places.some(({ thread }) => thread.isReady)
     const inUse = this.#places.filter(({ tenant }) => tenant !== undefined).length

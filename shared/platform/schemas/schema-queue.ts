@@ -8,9 +8,9 @@ import { type Place, SchemaPlaces } from './schema-places.ts'
 import type { ThreadAnswer, ThreadTask } from './schema-thread.ts'
 
 /**
- * `taskMs`: for checking a value; with the compilation of its schema, `totalMs`. Both are CPU time: on a machine that gives the thread
- * less of it, a task may take ten times as long. `waitMs`: until a thread begins with a task. `threads`: that work at the same time; one
- * more works for a tenant that has none of them.
+ * `taskMs` limits checking a value, `totalMs` that together with compiling its schema. Both are CPU time: on a busy machine a task may
+ * take ten times as long. `waitMs` limits the wait for a thread. `threads` may work at the same time; one more works for a tenant that
+ * has none of them.
  */
 export type QueueLimits = {
   threads: number
@@ -27,8 +27,8 @@ type Outcome = { unusable: SchemaProblem; isSlow?: boolean } | { problems: reado
 export type TaskResult = Outcome & { tookMs: number }
 
 /**
- * A task, and the JSON text of its schema, which is made only when the thread does not hold the schema. `compileMs.left`: what earlier
- * schemas have left of a limit that applies to several together.
+ * A task, and the JSON text of its schema, which is only made if the thread does not have the schema. `compileMs.left`: the rest of a
+ * limit for several schemas together.
  */
 export type QueuedTask = Omit<ThreadTask, 'schema'> & {
   compileMs: { limit: number; left: number }
@@ -118,7 +118,7 @@ export class SchemaQueue {
     this.#places.startMore()
   }
 
-  /** Begins with the task whose turn it is, of the tenants that may have a place. */
+  /** Starts the next task among those of the tenants that may have a place. */
   #startNext(): Place | undefined {
     const next = this.#waiting.next((tenant) => this.#places.mayTake(tenant))
     const place = next && this.#places.take(next.job.tenant)
@@ -177,7 +177,7 @@ export class SchemaQueue {
     return left < limit ? `within ${limit} ms together with the schemas before it` : `within ${limit} ms`
   }
 
-  /** A task that used up the memory has a result. Every other failure is a bug: without a task that has failed, it rejects all. */
+  /** A task that has used up the memory gets a result. Every other failure is a bug: if no task has failed, all waiting tasks are rejected. */
   #replace(place: Place, cause: unknown, isMemory: boolean): void {
     const job = this.#end(place)
     if (job) this.#places.replaceThread(place)

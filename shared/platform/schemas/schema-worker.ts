@@ -5,7 +5,7 @@ import type { Ready, ThreadAnswer, ThreadTask } from './schema-thread.ts'
 
 /** Runs in the threads that `schema-thread.ts` starts. Answers each task in order. */
 
-/** The validators of this much schema text, which take about 60 times as much memory. */
+/** How much schema text has its validators in memory, which take about 60 times as much. */
 const MAX_TEXT = 384 * 1_024
 
 const validators = new LRUCache<string, Validate>({ maxSize: MAX_TEXT })

@@ -3,7 +3,7 @@ import { escapePointer } from '../../kernel/json.ts'
 /** Upper limits of a JSON value. `nodes` counts objects and arrays, `values` everything, `bytes` UTF-8 without escapes. */
 export type SizeLimits = { bytes: number; depth: number; nodes: number; values: number }
 
-/** The limit that is broken, or `kind` for something that is not JSON. `path` is the JSON pointer of one place that is wrong. */
+/** The limit that is broken, or `kind` for something that is not JSON. `path` is the JSON pointer of one offending place. */
 export type Excess = { path: string; breaks: keyof SizeLimits | 'kind' }
 
 type Entry = { value: object; depth: number; key: string | number; parent: Entry | undefined }

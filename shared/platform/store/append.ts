@@ -4,21 +4,21 @@ import type { Collection, Fields, WriteOptions } from './port.ts'
 import { storeUnavailable } from './unavailable.ts'
 
 export type Addition = {
-  /** Values of the order's `within` fields: the documents that share them are numbered together. */
+  /** Values of the order's `within` fields: documents with the same values are numbered together. */
   within: Fields
-  /** Unique values that tell whether the document is stored already. */
+  /** Unique values that show whether the document is already stored. */
   identity: Fields
   doc: JsonObject
   /** Called before each attempt to write. */
   writeOptions?: () => WriteOptions
 }
 
-/** Losing the race for a number this often means that something else than a race is wrong. */
+/** Losing the race for a number more often than this means that the cause is not a race. */
 const MAX_TRIES = 100
 
 /**
  * Inserts a document with the next number in `seq`, counted from 1, and tries again when another process took that number.
- * Returns the document's number; when it is stored already, the number that it has.
+ * Returns the document's number; if it is already stored, the number that it has.
  */
 export async function appendNext(collection: Collection, tenant: TenantId, addition: Addition): Promise<number> {
   const { within, identity, doc, writeOptions = () => ({}) } = addition

@@ -27,7 +27,7 @@ export type Index = { name: string; fields: readonly string[]; isUnique: boolean
 
 /**
  * The indexes that a collection needs: for the key, for each unique group, for its total, and for its pages under each selection of
- * filters. The adapters put the tenant in front of the fields.
+ * filters. The adapters add the tenant before the fields.
  */
 export function indexesOf({ key, unique = [], order, filters, total }: CollectionSpec): Index[] {
   const indexes = [key, ...unique].map((fields) => ({ name: indexName(fields), fields, isUnique: true }))
@@ -41,7 +41,7 @@ export function indexesOf({ key, unique = [], order, filters, total }: Collectio
   return indexes
 }
 
-/** The number comes last: the index alone answers the query. */
+/** The number comes last, so that the index alone answers the query. */
 const totalFields = ({ within, of }: NonNullable<CollectionSpec['total']>): string[] => [...within, of]
 
 const indexName = (fields: readonly string[]): string => `by_${fields.join('_')}`
@@ -50,7 +50,7 @@ const indexName = (fields: readonly string[]): string => `by_${fields.join('_')}
 const selectionsOf = (filters: readonly string[]): string[][] =>
   filters.reduce<string[][]>((chosen, filter) => [...chosen, ...chosen.map((each) => [...each, filter])], [[]])
 
-/** Throws when a name could be read as something else by a database, and when a collection declares two expiries. */
+/** Throws when a database could misread a name, and when a collection declares two expiries. */
 export function assertValidSpec(spec: CollectionSpec): void {
   for (const name of [spec.name, ...indexedFields(spec)])
     if (!NAME.test(name) || RESERVED.has(name)) throw new Error(`${spec.name}: ${name} is not allowed as a name`)
@@ -67,7 +67,7 @@ export function expiryOf(spec: CollectionSpec, doc: JsonObject, nowMs: number): 
   return spec.ttlSecs === undefined ? ownExpiryOf(spec, doc) : nowMs + 1000 * spec.ttlSecs
 }
 
-/** The expiry that the document itself holds, in collections where it does. */
+/** The expiry in the document itself, in collections with `expiresBy`. */
 export function ownExpiryOf({ name, expiresBy }: CollectionSpec, doc: JsonObject): number | undefined {
   if (expiresBy === undefined) return undefined
   const expiresMs = doc[expiresBy]
@@ -87,7 +87,7 @@ export function checkBody(spec: CollectionSpec, body: string): string {
   return checkLength(body)
 }
 
-/** A character takes three bytes at most, so that nearly no text has to be counted. */
+/** A character takes at most three bytes, so hardly any text must be counted. */
 function checkLength(text: string): string {
   if (3 * text.length <= MAX_DOCUMENT_BYTES || Buffer.byteLength(text) <= MAX_DOCUMENT_BYTES) return text
   throw new AppError('invalid_request', `more than ${MAX_DOCUMENT_BYTES} bytes cannot be stored: send less`, {
@@ -107,7 +107,10 @@ export function keyValues(spec: CollectionSpec, doc: JsonObject): Scalar[] {
   return spec.key.map((name) => checkScalar(spec, name, doc[name]))
 }
 
-/** The parts of an update, and the indexed ones of the fields that it sets. Throws for one that does not fit the collection's declaration: a bug. */
+/**
+ * The parts of an update, and the indexed ones of the fields that it sets. An update that does not fit the collection's
+ * declaration is a bug and throws.
+ */
 export function checkUpdate(spec: CollectionSpec, { key, where, set }: FieldUpdate) {
   const fixed = new Set([...spec.key, ...(spec.unique ?? []).flat(), spec.expiresBy])
   const changed = Object.keys(set)

@@ -10,29 +10,32 @@ export const IDEMPOTENCY: CollectionSpec = { name: 'idempotency', key: ['operati
 /** The use of an Idempotency-Key by a request; `operation` is the kind of request, for which the key is unique. */
 export type KeyUse = { operation: string; key: string }
 
-/** `taken`: the same request has reserved the key before, for this execution. `mismatch`: another request has. */
+/** `taken`: the same request has reserved the key before, for this execution. `mismatch`: another request has reserved it. */
 export type Reservation = { state: 'reserved' } | { state: 'taken'; id: string } | { state: 'mismatch' }
 
 /**
- * Idempotency keys and the executions that they stand for (D6.6). A key is forgotten 24 h after its reservation. Every method throws
+ * Idempotency keys and their executions (D6.6). A key is forgotten 24 h after its reservation. Every method throws
  * `unavailable` when the store does not answer; repeating it is then safe.
  */
 export interface Idempotency {
-  /** `hash` is that of the request's body, `id` that of the execution to be started. */
+  /** `hash` is the hash of the request's body, `id` the id of the execution to start. */
   reserve(tenant: TenantId, use: KeyUse & { hash: string; id: string }): Promise<Reservation>
-  /** Lets the key stand for another execution. Returns `false` when it does not stand for `from`. */
+  /** Gives the key another execution. Returns `false` when its execution is not `from`. */
   replace(tenant: TenantId, use: KeyUse & { from: string; to: string }): Promise<boolean>
-  /** Frees the key when it stands for this execution. Returns `false` when a request has joined that. */
+  /** Frees the key if this is its execution. Returns `false` when a request has already joined it. */
   release(tenant: TenantId, use: KeyUse & { id: string }): Promise<boolean>
 }
 
-/** Keys in a store, where an execution can be joined before it is known to be stored. */
+/** Keys in a store, whose execution can be joined before it is known to be stored. */
 export interface JoinableKeys extends Idempotency {
-  /** A second request with the key gets this execution as its answer, so the key is not freed any more. Returns `false` when it was freed before. */
+  /**
+   * A second request with the key gets this execution as its answer, so the key can no longer be freed. Returns `false`
+   * when it was already freed.
+   */
   join(tenant: TenantId, use: KeyUse & { id: string }): Promise<boolean>
 }
 
-/** Losing the race this often means that something else than a race is wrong. */
+/** Losing the race more often than this means that the cause is not a race. */
 const MAX_TRIES = 20
 
 export function createIdempotency(store: Store): JoinableKeys {
@@ -42,7 +45,7 @@ export function createIdempotency(store: Store): JoinableKeys {
       for (let tries = 0; tries < MAX_TRIES; tries++) {
         if (await keys.insert(tenant, { operation, key, hash, id })) return { state: 'reserved' }
         const taken = await keys.get(tenant, { operation, key })
-        if (!taken) continue // It was released, or has expired, in between.
+        if (!taken) continue // The key was released or has expired in between.
         if (taken.doc['hash'] !== hash) return { state: 'mismatch' }
         if (taken.doc['id'] === id) return { state: 'reserved' }
         return { state: 'taken', id: String(taken.doc['id']) }
@@ -60,7 +63,7 @@ export function createIdempotency(store: Store): JoinableKeys {
   }
 }
 
-/** One request may free a key while another one joins its execution: whichever is first wins, and the other one sees it. */
+/** One request may free a key while another one joins its execution: the first one wins, and the other one notices it. */
 const releaseOrJoin = (keys: Collection): Pick<JoinableKeys, 'release' | 'join'> => ({
   async release(tenant, { operation, key, id }) {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
@@ -85,7 +88,7 @@ const releaseOrJoin = (keys: Collection): Pick<JoinableKeys, 'release' | 'join'>
 
 const busyKey = () => storeUnavailable('the key is reserved and released too often')
 
-/** The refusal of a key that another request has used; `what` is what the requests send. */
+/** The error for a key that another request has used; `what` names the kind of request. */
 export const keyMismatch = (what = 'request'): AppError =>
   new AppError('conflict', `this Idempotency-Key was used with another ${what}: send a new key`, {
     code: 'idempotency_mismatch',

@@ -7,7 +7,7 @@ export type Fields = { readonly [field: string]: Scalar }
 
 /**
  * Describes one kind of document as data. Field names are top-level fields of the document, in snake_case, and every document
- * holds a string or a number in each of them. Each group of fields is unique or ordered within a tenant. After a field is added
+ * has a string or a number in each of them. Each group of fields is unique or ordered within a tenant. After a field is added
  * here, MongoDB does not find older documents by it until they are written again.
  */
 export type CollectionSpec = {
@@ -16,7 +16,7 @@ export type CollectionSpec = {
   readonly key: readonly string[]
   /** Further groups of fields whose values are unique within a tenant. */
   readonly unique?: readonly (readonly string[])[]
-  /** Pages hold the documents that agree in `within`, ordered by `by`, which identifies each of them. */
+  /** A page contains the documents with equal `within` fields, ordered by the `by` fields, which identify each of them. */
   readonly order?: {
     readonly within: readonly string[]
     readonly by: readonly string[]
@@ -24,7 +24,7 @@ export type CollectionSpec = {
   }
   /** At most two further fields that a page can be filtered by, one or both. Each way to filter has an index of its own. */
   readonly filters?: readonly [string] | readonly [string, string]
-  /** `total` adds up the number in `of`, over the documents that agree in `within`. Not in a collection whose documents expire. */
+  /** `total` adds up the number in `of`, over the documents with equal `within` fields. Not allowed in a collection whose documents expire. */
   readonly total?: { readonly within: readonly string[]; readonly of: string }
   /** Documents expire this long after they were inserted. */
   readonly ttlSecs?: number
@@ -40,7 +40,7 @@ export type CollectionSpec = {
 /** A stored document. `version` is 1 after the insert and grows by 1 with every replacement. */
 export type Stored = { doc: JsonObject; version: number; body?: string | undefined }
 
-/** `json` is the document as JSON, from a caller who makes it with less work than the store would. `doc` then needs its indexed fields only. */
+/** `json` is the document as JSON, for a caller that can make it with less work than the store. `doc` then needs only the indexed fields. */
 export type OwnedDocument = { tenant: TenantId; doc: JsonObject; json?: string; body?: string | undefined }
 
 export type PageQuery = {
@@ -60,28 +60,28 @@ export type Total = { count: number; sum: number }
 export type FieldUpdate = { key: Fields; where: Fields; set: JsonObject }
 
 export type WriteOptions = {
-  /** Refuses the write (`unavailable`) when it has not left this process this long after the call. Never extends the store's own deadline. */
+  /** Refuses the write (`unavailable`) if it was not sent within this time after the call. Never extends the store's own deadline. */
   withinMs?: number
   /**
-   * The time until which this process may write, by `performance.now()`. Read right before the write leaves this process, each time that
-   * it is sent. A write that leaves later, or reaches the database later, is refused (`unavailable`): another process may have taken over.
+   * The time until which this process may write, by `performance.now()`. Read right before each time that the write is sent. A write that
+   * is sent later, or reaches the database later, is refused (`unavailable`), because another process may have taken over.
    */
   mayWriteUntil?: () => number
-  /** A store may answer the others sooner than `full`, which is the default. */
+  /** With other values than `full`, the default, a store may answer sooner. */
   durability?: Durability
 }
 
 /**
  * The failures that an acknowledged write survives, besides a crash of this process. `full`: a power failure, and the loss of a minority
- * of the database's members. `ordered`: those that the next write with `full` survives, without which it is of no use. `weak`: perhaps neither;
- * whoever needs the document finds out that it is missing.
+ * of the database's members. `ordered`: the failures that the next `full` write survives; for documents that are useless without that write.
+ * `weak`: perhaps none; for documents whose loss their readers can detect.
  */
 export type Durability = 'full' | 'ordered' | 'weak'
 
 /**
- * Documents of one kind. A document is JSON and is returned exactly as it was stored, whatever its keys and strings hold;
+ * Documents of one kind. A document is JSON and is returned exactly as it was stored, whatever its keys and strings contain;
  * `undefined` is left out as in JSON. A document that has expired is never returned, replaced or deleted. Every method throws
- * `unavailable` within 3 s when the database does not answer; a write may then have happened or not. Where nothing else is said, an
+ * `unavailable` within 3 s when the database does not answer; a write may then have happened or not. Unless stated otherwise, an
  * acknowledged write has the durability `full`.
  */
 export interface Collection {
@@ -91,7 +91,7 @@ export interface Collection {
   insert(tenant: TenantId, doc: JsonObject, options?: WriteOptions): Promise<boolean>
   /**
    * Inserts each document whose key and other unique values are free, with one command for all of them, and skips the others, which it returns. When
-   * it throws, some may have been inserted: it can be repeated.
+   * it throws, some may have been inserted; it may be repeated.
    */
   insertMissing(docs: readonly OwnedDocument[], options?: Pick<WriteOptions, 'durability'>): Promise<OwnedDocument[]>
   /**
@@ -100,27 +100,27 @@ export interface Collection {
    */
   replaceIfVersion(tenant: TenantId, replacement: Stored, options?: Pick<WriteOptions, 'durability'>): Promise<boolean>
   /**
-   * Sets fields of the document with this key if it agrees in `where`, with one command that reads nothing before. Returns the document as it is then, and
-   * `undefined` when there is none that agrees.
+   * Sets fields of the document with this key if its fields equal `where`, with a single command. Returns the new document, or `undefined` when no
+   * document matches.
    */
   update(tenant: TenantId, update: FieldUpdate, options?: Pick<WriteOptions, 'durability'>): Promise<Stored | undefined>
   /** Returns whether the document existed, with this version if one is given. */
   delete(tenant: TenantId, key: Fields, version?: number): Promise<boolean>
-  /** Deletes the documents with these keys, as far as they exist, with one command. When it throws, some may have been deleted: it can be repeated. */
+  /** Deletes the existing documents with these keys, with one command. When it throws, some may have been deleted; it may be repeated. */
   deleteMany(tenant: TenantId, keys: readonly Fields[], options?: Pick<WriteOptions, 'durability'>): Promise<void>
   page(tenant: TenantId, query: PageQuery): Promise<Stored[]>
   /** The smallest value above `after` that a document has in `filter`, the first of the filters, in a collection whose order has no `within`. */
   nextValue(tenant: TenantId, filter: string, after?: string): Promise<string | undefined>
   /**
-   * How many documents agree in `where`, which holds the fields of the total's `within`, and the sum of their numbers. It includes every
-   * insert that has been acknowledged to any process, and no document that has been deleted.
+   * The number of documents that match `where` (the fields of the total's `within`), and the sum of their numbers. It includes every
+   * insert that was acknowledged to any process, and no deleted document.
    */
   total(tenant: TenantId, where: Fields): Promise<Total>
 }
 
 /**
- * The database. Operations of one collection at the same time may go to it with one command: each has its own result, and is acknowledged as if
- * it had gone alone. It has no transactions: writes of single documents and unique fields are enough for the product's invariants. */
+ * The database. Concurrent operations of one collection may be sent with one command: each has its own result, and is acknowledged as if it had
+ * been sent alone. It has no transactions: writes of single documents and unique fields are enough for the product's invariants. */
 export interface Store {
   /** Throws when the store was not opened with this collection. */
   collection(spec: CollectionSpec): Collection

@@ -12,7 +12,7 @@ export type Replacement = {
   beforeInsert?(): Promise<unknown>
 }
 
-/** Losing the race this often means that something else than a race is wrong. */
+/** Losing the race more often than this means that the cause is not a race. */
 const MAX_TRIES = 20
 
 /**

@@ -2,19 +2,19 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { retryUntil } from '../../kernel/async/retry.ts'
 import { hasKind } from '../../kernel/errors.ts'
 
-/** For how long, and how often, it is tried at a store that does not answer, and how late that may still store what it was sent. */
+/** For how long, and how often, undoing is tried while the store does not answer. Until then the store may still carry out earlier writes. */
 const WITHIN_MS = 60_000
 const EVERY_MS = 250
 const LATE_MS = 1_000
 
 /**
- * `free` frees the Idempotency-Key of a request; `false`: another request has been told of what it has stored, so that this stays. `takeBack` removes that, or does
- * nothing where the store has not got it.
+ * `free` frees the Idempotency-Key of a request; `false`: another request has already been answered with the stored data, so it must stay. `takeBack`
+ * removes the stored data, if there is any.
  */
 export type Refused = { free(): Promise<boolean>; takeBack(): Promise<unknown> }
 
 /**
- * Undoes a request that is refused with `cause`: its key is free, and what a store that did not answer may have stored, or may yet, is taken back
+ * Undoes a request that is refused with `cause`: frees its key, and removes the data that a store without an answer has stored or may still store
  * (D36.1). Resolves as soon as the request may be answered; never rejects.
  */
 export async function undoRefused(cause: unknown, { free, takeBack }: Refused): Promise<void> {
@@ -26,5 +26,5 @@ export async function undoRefused(cause: unknown, { free, takeBack }: Refused): 
   void retryUntil(undo, { pauses: EVERY_MS, until, ref: false })
     .then(() => sleep(LATE_MS, undefined, { ref: false }))
     .then(undo)
-    .catch(() => {}) // It is away for longer.
+    .catch(() => {}) // The store is away for longer than that.
 }

@@ -23,7 +23,10 @@ export type OtelOptions = {
   onProblem(message: string): void
 }
 
-/** `close` exports the spans of the last seconds. Those of a collector that is away are lost: that is a problem, and no failure to close. */
+/**
+ * `close` exports the spans of the last seconds. If the collector does not answer they are lost; that is reported as a
+ * problem, but `close` does not fail.
+ */
 export type OpenedRecorder = { recorder: SpanRecorder; close(): Promise<void> }
 
 const KINDS = { internal: SpanKind.INTERNAL, server: SpanKind.SERVER, client: SpanKind.CLIENT }
@@ -31,7 +34,7 @@ const REPEAT_MS = 60_000
 const CLOSE_MS = 4_000
 /** The flag of W3C Trace Context. */
 const SAMPLED = 1
-/** Names of models and tools, which come from outside, are parts of names and values. */
+/** The most characters of names and values, which contain foreign names of models and tools. */
 const MAX_NAME_CHARS = 256
 const MAX_VALUE_CHARS = 1_024
 
@@ -62,7 +65,7 @@ async function openExporter(protocol: string): Promise<SpanExporter> {
   return new OTLPTraceExporter()
 }
 
-/** Reports the problems of the OpenTelemetry packages from now on. Returns the function that reports one. */
+/** Reports the problems of the OpenTelemetry packages from now on. Returns a function that reports one. */
 function reportTo(onProblem: (message: string) => void): (message: string) => void {
   let quietUntil = 0
   const report = (message: string) => {

@@ -7,9 +7,9 @@ export type ClaimRules = {
   audience: string
   /** TENANT_CLAIM: the literal name of a claim. Dots and slashes are part of the name. */
   tenantClaim: string
-  /** ADMIN_SCOPE; `undefined` where no scope is asked for. */
+  /** ADMIN_SCOPE; `undefined` if no scope is required. */
   adminScope?: string | undefined
-  /** SCOPE_CLAIM; `undefined` where every token may be used for everything. */
+  /** SCOPE_CLAIM; `undefined` if every token may be used for everything. */
   scopeClaim?: string | undefined
 }
 
@@ -49,12 +49,12 @@ const isTime = (value: unknown): value is number => typeof value === 'number' &&
 /** Four times the length that OpenID Connect allows. */
 const MAX_SUBJECT = 1_024
 
-/** A `sub` that a store could not keep unchanged counts as none. */
+/** A `sub` that a store could not keep unchanged is treated as missing. */
 function subjectOf(sub: unknown): string {
   const isUsable = typeof sub === 'string' && sub !== '' && sub.length <= MAX_SUBJECT && sub.isWellFormed()
   return isUsable ? sub : 'anonymous'
 }
 
-/** Scopes are separated by blanks, as OAuth 2 has them, or a list, as some issuers send `scp`. */
+/** Scopes are separated by blanks, as in OAuth 2, or a list, as some issuers send in `scp`. */
 const holds = (claim: unknown, scope: string): boolean =>
   typeof claim === 'string' ? claim.split(' ').includes(scope) : Array.isArray(claim) && claim.includes(scope)

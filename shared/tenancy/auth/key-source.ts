@@ -6,7 +6,7 @@ import type { KeySet } from './key-set.ts'
 const FRESH_MS = 300_000
 /** Keys of this age or older are fetched before they are used, so that a removed key is refused within 10 minutes. */
 const OLD_MS = 600_000
-/** Keys of this age or older are not used. An outage of one hour is survived with keys of any age below `OLD_MS`. */
+/** Keys of this age or older are not used. So keys of any age below `OLD_MS` survive an outage of one hour. */
 const USABLE_MS = OLD_MS + 3_600_000
 
 /** Minimum time between two fetches that are caused by tokens with an unknown key (D3.1). */

@@ -12,7 +12,7 @@ import { noToken, refused } from './refusals.ts'
 import { parseObject, parseToken, type Token } from './token.ts'
 
 export type OidcOptions = ClaimRules & {
-  /** `legacy` with an issuer is `enforced` (api.md "Authentication" 6). */
+  /** `legacy` with an issuer means `enforced` (api.md "Authentication" 6). */
   mode: 'legacy' | 'soft' | 'enforced'
   jwksUri: string | undefined
   get: HttpGet
@@ -39,7 +39,7 @@ export function createOidcIdentify(options: OidcOptions): Identify {
   }
 }
 
-/** Another scheme than Bearer is refused like a missing token, in soft mode too. */
+/** A scheme other than Bearer is refused like a missing token, also in soft mode. */
 function bearerOf(authorization: string): string {
   if (!/^bearer( |$)/i.test(authorization)) throw noToken()
   return authorization.slice('bearer'.length).trim()

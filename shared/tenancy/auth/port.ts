@@ -8,7 +8,7 @@ export type Scope = (typeof SCOPES)[number]
 export type Identity = {
   tenant: TenantId
   subject: string
-  /** Missing where the token names none: it may be used for everything. */
+  /** Missing if the token names none; it may then be used for everything. */
   scopes?: ReadonlySet<Scope>
   /** The token holds the scope of ADMIN_SCOPE. */
   isAdmin?: true

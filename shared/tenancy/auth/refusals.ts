@@ -18,7 +18,7 @@ export type RefusalReason =
 
 const NEW_TOKEN = 'get a new one from your identity provider'
 
-/** Messages for holders of properly signed tokens. The other reasons share one message, because details would help forgers only. */
+/** Messages for holders of properly signed tokens. The other reasons share one message, because details would only help forgers. */
 const MESSAGES: Partial<Record<RefusalReason, string>> = {
   too_long: 'the token is longer than 8192 characters; ask your identity provider for one with fewer claims',
   audience: 'the token is for another audience; request one for this service',

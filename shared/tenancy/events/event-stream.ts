@@ -55,7 +55,7 @@ export class EventStream extends PullIterator<Text> {
     this.#wake?.()
   }
 
-  /** Goes on at the end of the log: the next events of this reader are gone (D16c). */
+  /** Continues at the end of the log, because the reader's next events are gone (D16c). */
   #reset(): Text {
     this.#at = this.#watch.newest
     return { text: resetFrame(this.#at), lastSeq: NO_NUMBER }

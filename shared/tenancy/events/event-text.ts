@@ -1,18 +1,18 @@
 import { frameJson } from '../../kernel/json.ts'
 import type { EventPosition, LoggedEvent, TenantEvent, TenantEventType } from './port.ts'
 
-/** The place before the first event of a log that has none. */
+/** The position before the first event of an empty log. */
 export const START: EventPosition = { generation: 0, n: 0 }
 
 export const idOf = ({ generation, n }: EventPosition): string => `${generation}-${n}`
 
-/** The position that an id stands for; `undefined` for a text of another form. */
+/** The position that an id encodes; `undefined` for a text of another form. */
 export function positionOf(id: string): EventPosition | undefined {
   const [, generation, n] = /^(\d{1,15})-(\d{1,15})$/.exec(id) ?? []
   return generation === undefined ? undefined : { generation: Number(generation), n: Number(n) }
 }
 
-/** An event as a log stores it: its type, and the JSON text that its readers get. */
+/** An event as a log stores it: its type, and the JSON text for its readers. */
 export const storedText = ({ type, at, data }: TenantEvent): string => `${type} ${frameJson({ ...data, at })}`
 
 /** The SSE frame of a stored event (D16a). */

@@ -4,7 +4,7 @@ import { loggedEvent, storedText } from './event-text.ts'
 import { type EventLog, type EventWatch, KEPT_EVENTS, type TenantEvent } from './port.ts'
 import { RecentEvents } from './recent-events.ts'
 
-/** A tenant beyond these whose last event is the oldest starts a new log with its next one. */
+/** Beyond this number, the log whose last event is the oldest is dropped; its tenant starts a new log with its next event. */
 const MAX_TENANTS = 1_000
 
 /** The logs of a process that is alone. They end with it: the numbers after a restart belong to a later generation. */

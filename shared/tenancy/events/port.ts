@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../kernel/events.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 
-/** The events of `GET /events` (D16a). Those that webhooks know have the same names there. */
+/** The events of `GET /events` (D16a). Webhooks use the same names. */
 export const TENANT_EVENT_TYPES = [
   'permission.requested',
   'permission.resolved',
@@ -22,7 +22,7 @@ export const TENANT_EVENT_TYPES = [
 
 export type TenantEventType = (typeof TENANT_EVENT_TYPES)[number]
 
-/** Something that happened to a thing of the tenant's. `data` holds ids and states only; the API has the rest. */
+/** A change of one of the tenant's objects. `data` has only ids and states; the API has the rest. */
 export type TenantEvent = {
   type: TenantEventType
   /** ISO 8601. */
@@ -31,8 +31,8 @@ export type TenantEvent = {
 }
 
 /**
- * A place in a tenant's log: just after event `n` of a generation. The numbers of a generation begin with 1 and have no hole. A log that
- * has lost events, or was removed, goes on in a later generation.
+ * A place in a tenant's log: just after event `n` of a generation. The numbers of a generation begin with 1 and have no gaps. A log that
+ * has lost events, or was removed, continues in a later generation.
  */
 export type EventPosition = { generation: number; n: number }
 

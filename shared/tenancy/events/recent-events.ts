@@ -1,7 +1,7 @@
 import { START } from './event-text.ts'
 import type { EventPosition, LoggedEvent } from './port.ts'
 
-/** The newest events of one tenant, without a hole between them. */
+/** The newest events of one tenant, without a gap between them. */
 export class RecentEvents {
   readonly #max: number
   #events: LoggedEvent[] = []
@@ -28,7 +28,7 @@ export class RecentEvents {
     if (this.#events.length >= 2 * this.#max) this.#events = this.#events.slice(-this.#max)
   }
 
-  /** Goes on at another position: the events before it are not known here. */
+  /** Continues at another position; the events before it are not known here. */
   skipTo(end: EventPosition): void {
     this.#events = []
     this.#end = end

@@ -8,10 +8,10 @@ import { keyOf, READ } from './redis-scripts.ts'
 
 type Link = Pick<RedisLink, 'run' | 'subscribeToScripts' | 'unsubscribeFromScripts'>
 
-/** A message that was lost is noticed with the next one, or after this time; and a read that failed is repeated. */
+/** A lost message is noticed with the next one, or after this time; a failed read is then repeated, too. */
 const CHECK_MS = 5_000
 
-/** A tenant's log as a process with readers follows it. */
+/** A tenant's log that a process with readers follows. */
 export class FollowedLog {
   readonly #tenant: TenantId
   readonly #link: Link
@@ -66,7 +66,7 @@ export class FollowedLog {
 
   close(): void {
     clearInterval(this.#timer)
-    this.#link.unsubscribeFromScripts(keyOf(this.#tenant)).catch(() => {}) // With the connection, otherwise.
+    this.#link.unsubscribeFromScripts(keyOf(this.#tenant)).catch(() => {}) // If this fails, the subscription ends with the connection.
   }
 
   #take(message: string): void {
@@ -89,7 +89,7 @@ export class FollowedLog {
     this.#notify()
   }
 
-  /** Reads what the messages have not brought. A failure does not matter: it is tried again with the next check. */
+  /** Reads the events whose messages were lost. A failure does not matter, because the next check tries again. */
   async #catchUp(): Promise<void> {
     this.#isBehind = true
     if (this.#isCatchingUp) return
@@ -100,7 +100,7 @@ export class FollowedLog {
         await this.#readOn()
       }
     } catch {
-      // The link has counted it.
+      // The link has already counted the failure.
     } finally {
       this.#isCatchingUp = false
     }
@@ -109,7 +109,7 @@ export class FollowedLog {
   async #readOn(): Promise<void> {
     const { end } = this.#recent
     const { events, newest } = await this.#readStream(end, KEPT_EVENTS)
-    const isOutdated = !isSame(end, this.#recent.end) // Messages have come meanwhile.
+    const isOutdated = !isSame(end, this.#recent.end) // More messages have arrived meanwhile.
     if (isOutdated || isSame(end, newest) || isSame(newest, START)) return
     const first = events?.[0]
     if (!first || !this.#recent.isNext(first.position)) this.#recent.skipTo(newest)

@@ -11,13 +11,13 @@ type Link = Pick<RedisLink, 'prefix' | 'run' | 'subscribeToScripts' | 'unsubscri
 export type RedisEventLogOptions = {
   /** How often a followed log is read in case that a message was lost. */
   checkMs?: number
-  /** Events that wait for Redis in all; 10,000 by default. */
+  /** The most events that wait for Redis; 10,000 by default. */
   maxWaiting?: number
 }
 
 /** Events of a tenant that come within this time are written together. */
 const BATCH_MS = 5
-/** The least time between two writes, so that a process at work writes several events with each. */
+/** The least time between two writes, so that a busy process writes several events at a time. */
 const WRITE_EVERY_MS = 25
 const RETRY_MS = 500
 const MAX_WAITING = 10_000
@@ -29,7 +29,7 @@ type Waiting = { events: string[]; hasLost: boolean }
 
 /**
  * Each tenant's log is a Redis stream. A process with readers of a log subscribes to its channel once for all of them, and reads the stream
- * only for those that come back and when a message was lost.
+ * only for readers that reconnect, and when a message was lost.
  */
 export class RedisEventLog implements EventLog {
   readonly #link: Link
@@ -68,7 +68,7 @@ export class RedisEventLog implements EventLog {
     }
   }
 
-  /** Resolves when all that waits is written, or Redis has refused it. */
+  /** Resolves when all waiting events are written, or Redis has refused them. */
   async close(): Promise<void> {
     clearTimeout(this.#timer)
     await this.#writing
@@ -85,7 +85,7 @@ export class RedisEventLog implements EventLog {
     return following
   }
 
-  /** The readers of a log whose events are lost begin anew (D16c). */
+  /** The readers of a log that has lost events must read their state again (D16c). */
   #lose(tenant: TenantId, waiting: Waiting): void {
     if (!waiting.hasLost) this.#log.error('events for GET /events were lost: too many wait for Redis', { tenant })
     this.#waitingCount -= waiting.events.length
@@ -106,7 +106,7 @@ export class RedisEventLog implements EventLog {
     this.#timer = setTimeout(write, Math.max(ms, leastMs)).unref()
   }
 
-  /** Returns whether everything was written. What was not is written with the next events, in the same order. */
+  /** Returns whether everything was written. The rest is written with the next events, in the same order. */
   async #write(): Promise<boolean> {
     const writes = await Promise.all([...this.#waiting].map(([tenant, waiting]) => this.#writeOf(tenant, waiting)))
     return writes.every(Boolean)
@@ -122,7 +122,7 @@ export class RedisEventLog implements EventLog {
       this.#log.debug('events for GET /events cannot be written at the moment', { tenant, cause })
       return false
     }
-    // Those that were lost meanwhile are no longer at the front.
+    // Events that were dropped meanwhile are no longer at the front.
     if (waiting.events[0] === events[0]) {
       waiting.events.splice(0, events.length)
       this.#waitingCount -= events.length

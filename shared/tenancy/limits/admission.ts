@@ -11,7 +11,7 @@ import { PLACE_MS, type PlacedRun, type PlaceLimits, type RunPlaces, type TakenP
 import { type NewWait, StartLines, type StartWait } from './start-lines.ts'
 import { BATCH_ITEMS, placeLimits, retryAfterSecs } from './start-order.ts'
 
-/** A run that is to start. `priority` and `waitSecs`: it may wait for its place. */
+/** A run that is to start. With `priority` and `waitSecs` it may wait for its place. */
 export type Start = PlacedRun & { priority?: Priority | undefined; waitSecs?: number | undefined }
 
 /** The start of a run of this request (D54). */
@@ -25,10 +25,10 @@ export const startOf = (run: Pick<Start, 'tenant' | 'runId'>, request: RunReques
 }
 
 const HOUR_SECS = 3_600
-/** A run waits for its place until its deadline, and ends by that: its wait is over no sooner. */
+/** The wait ends this long after the run's deadline, so that the deadline itself ends the run. */
 const LATER_SECS = 60
 
-/** Decides whether a tenant may start a run, and holds the places of those that go on. */
+/** Decides whether a tenant may start a run, and holds the places of running runs. */
 export interface Admission {
   /**
    * `undefined` when the tenant has no limit that could refuse it. Resolves with a wait when the run may begin only after it. Rejects with
@@ -63,19 +63,19 @@ export type AdmissionDeps = {
 }
 
 const RENEW_EVERY_MS = PLACE_MS / 4
-/** How soon runs at work count when their tenant gets a limit. */
+/** How soon running runs are counted when their tenant gets a limit. */
 const COUNT_EVERY_MS = 1_000
-/** The starts that wait, of a tenant and at a process. */
+/** The most waiting starts, of one tenant and in one process. */
 const MAX_WAITING = 1_000
 const MAX_WAITING_HERE = 10_000
-/** For a start that does not wait: how long it takes at most to know whether those that wait are before it. */
+/** For a start that must not wait: the most time to find out whether waiting starts come first. */
 const LOOK_MS = 2_000
 
-/** For how long a place is kept free, and how much later than it was told a client may come. */
+/** The most time for which a place is kept free for a client that returns after `Retry-After`. */
 const MOST_KEPT_SECS = 300
 const LATE_CLIENT_SECS = 5
 
-/** `placed`: as it has its place among those that are limited. */
+/** `placed`: the run as it is counted, with its customer only if that is limited. */
 type Held = { run: PlacedRun; since: number; placed: PlacedRun | undefined }
 
 export class RunAdmission implements Admission {
@@ -106,7 +106,7 @@ export class RunAdmission implements Admission {
     const limits = this.#deps.limits.peek(start.tenant)
     if (start.waitSecs === undefined || (limits && !limitsPlaces(limits, start))) return undefined
     const wait = this.#lines.wait({ ...waitOf(start), waitedMs: Math.max(0, Date.now() - since.getTime()) })
-    if (limits) this.#try(this.#lines.give(wait, placeLimits(limits, start.customer))) // It may have a place already.
+    if (limits) this.#try(this.#lines.give(wait, placeLimits(limits, start.customer))) // The run may already have a place.
     return wait
   }
 
@@ -138,7 +138,7 @@ export class RunAdmission implements Admission {
     if (ofTenant?.size === 0) this.#held.delete(tenant)
   }
 
-  /** `ranMs`: how long it was at work. */
+  /** `ranMs`: how long the run took. */
   release(run: PlacedRun, ranMs?: number): void {
     this.#try(this.#deps.places.release(run, ranMs).then(() => this.#lines.look(run.tenant)))
   }
@@ -161,7 +161,7 @@ export class RunAdmission implements Admission {
     throw await this.#refuse(start, allowed, found)
   }
 
-  /** The only place of a tenant is kept free from the next items of batches until the client may have come back (D55.2). */
+  /** If a tenant has only one place, it is kept free of further batch items until the client can return (D55.2). */
   async #refuse({ tenant, customer }: Start, limits: PlaceLimits, found: TakenPlace): Promise<AppError> {
     const refusal = refusalOf(limits, found)
     if (limits.tenant === 1 && customer !== BATCH_ITEMS && found.place !== 'customer_full') {
@@ -175,7 +175,7 @@ export class RunAdmission implements Admission {
     return Math.max(waiting, this.#lines.sizeOf(tenant)) < MAX_WAITING && this.#lines.size < MAX_WAITING_HERE
   }
 
-  /** Whether those that wait leave room for a start that does not. */
+  /** Whether the waiting starts leave room for a start that must not wait. */
   async #beginsNow(start: Start): Promise<boolean> {
     const waiting = this.#lines.wait({ ...waitOf(start), waitMs: LOOK_MS })
     const begins = await waiting.begins().finally(() => waiting.leave())
@@ -194,7 +194,7 @@ export class RunAdmission implements Admission {
     for (const tenant of this.#held.keys()) this.#try(this.#countNew(tenant))
   }
 
-  /** Gives places to the runs that were at work before their tenant, or their customer, had a limit. */
+  /** Gives places to runs that started before their tenant, or their customer, had a limit. */
   async #countNew(tenant: TenantId): Promise<void> {
     const limits = await this.#deps.limits.of(tenant)
     if (limits.concurrent_runs === null && limits.customers === undefined) return

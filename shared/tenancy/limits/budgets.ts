@@ -11,7 +11,10 @@ import { addSpent, isDay, NOTHING_SPENT, type SpendingStore, type Spent } from '
 export type BudgetsDeps = {
   limits: Pick<KnownLimits, 'of'>
   store: SpendingStore
-  /** Announces a threshold (D53.1): `publish` may be called again, also by another process, until it has succeeded; then one process calls `append`. */
+  /**
+   * Announces a threshold (D53.1): `publish` may be repeated, also by another process, until it has succeeded; after
+   * that one process calls `append`.
+   */
   thresholds?: undefined | { publish(reached: Threshold): Promise<void>; append(reached: Threshold): void }
   log: Log
   now?: () => Date
@@ -19,7 +22,7 @@ export type BudgetsDeps = {
   everyMs?: number
 }
 
-/** Why no model may be called for a tenant. `retryAfterSecs`: until the next day begins, or until the store may answer again. */
+/** The reason why no model may be called for a tenant. `retryAfterSecs`: until the next day begins, or until the store may answer again. */
 export type BudgetRefusal = {
   code: 'budget_exhausted' | 'storage_unavailable'
   message: string
@@ -27,7 +30,10 @@ export type BudgetRefusal = {
   retryAfterSecs: number
 }
 
-/** Throws `rate_limit` when the tenant's budget, or that of its customer, is used up, and `unavailable` while what is left of it cannot be read. */
+/**
+ * Throws `rate_limit` when the tenant's budget, or that of its customer, is used up, and `unavailable` while the rest
+ * of the budget cannot be read.
+ */
 export async function assertBudget(
   budgets: Pick<Budgets, 'refusal'>,
   tenant: TenantId,
@@ -55,8 +61,8 @@ type Period = {
 }
 
 /**
- * Counts the tokens and dollars of each tenant's day, and of the customers that have budgets of their own. A process writes its part each second and reads those of the others as often;
- * what is spent meanwhile is known to the holds (`Reservations`).
+ * Counts the tokens and dollars of each tenant's day, and of the customers that have budgets of their own. Every second a process writes its own part
+ * and reads those of the others; spending in between is covered by the holds (`Reservations`).
  */
 export class Budgets {
   readonly #deps: BudgetsDeps
@@ -101,7 +107,7 @@ export class Budgets {
     return known ? all.map((each, i) => ({ ...each, known: known[i] ?? NOTHING_SPENT })) : UNKNOWN
   }
 
-  /** The refusal of a period in which so much was spent, or `undefined`. */
+  /** The refusal if a period's budget is used up by this spending, else `undefined`. */
   exhausted(budget: Omit<Standing, 'known'>, { tokens, costUsd }: Spent): BudgetRefusal | undefined {
     const { limit } = budget
     if (tokens >= limit.tokens) return this.#usedUp(budget, `${limit.tokens} tokens`, 'tokens_per_day')
@@ -109,7 +115,7 @@ export class Budgets {
     return this.#usedUp(budget, `${limit.costUsd} US dollars`, isDay(budget.name) ? 'usd_per_day' : 'usd_per_month')
   }
 
-  /** Counts in the tenant's day, and in the budgets of its customer that these names are. */
+  /** Adds spending to the tenant's day, and to the customer's budgets with these names. */
   spend(tenant: TenantId, spent: Spent, ofCustomer: readonly string[] = []): void {
     for (const name of [this.#today(), ...ofCustomer]) {
       const period = this.#periodOf(tenant, name)
@@ -129,7 +135,7 @@ export class Budgets {
     await this.#flush()
   }
 
-  /** A budget that was lowered may be used up without a further model call. */
+  /** Announces reached thresholds also without a model call, because a lowered budget may already be used up. */
   #tell(standing: Standing): void {
     const period = this.#periodOf(standing.payer.tenant, standing.name)
     const isNews = thresholdsReached(standing, standing.known).some(({ name }) => !period.announced.has(name))
@@ -164,7 +170,7 @@ export class Budgets {
     return fresh
   }
 
-  /** While the store is away the last sum counts. Throws when there is none. */
+  /** While the store is away the last sum is used. Throws when there is none. */
   async #spent(day: Period): Promise<Spent> {
     if (performance.now() - day.readAt > this.#everyMs) {
       const reading = this.#deps.store.ofOthers(day.tenant, { day: day.name, process: this.#process })
@@ -206,7 +212,7 @@ export class Budgets {
     }
   }
 
-  /** Reads the sum after its own part is written: of several processes that write at once the last one sees all. */
+  /** Reads the sum after writing its own part: if several processes write at the same time, the last one sees all parts. */
   async #announce(entry: Period): Promise<void> {
     const { thresholds, limits, store } = this.#deps
     const { tenant, name: period, announced } = entry

@@ -9,7 +9,7 @@ const EVERY_MS = 2_000
 
 /**
  * Reads the ceilings of a TENANT_LIMITS file, and again when it changes: a ConfigMap is replaced while processes run. A changed file
- * that cannot be used is logged, and the ceilings stay as they are. Throws `ConfigError` when the first cannot be used.
+ * that cannot be used is logged, and the ceilings stay as they are. Throws `ConfigError` when the file cannot be used at the start.
  */
 export async function openCeilingFile({
   file,

@@ -2,27 +2,30 @@ import { isJsonObject, parseJson } from '../../kernel/json.ts'
 import { parseTenant, type TenantId } from '../../kernel/tenant.ts'
 import { type Limits, NO_LIMITS } from '../tenant-config/config.ts'
 
-/** The most that an operator lets each tenant's limits be (TENANT_LIMITS); `null` for no ceiling. `weightOf`: its share of what tenants share, in parts of an equal one. */
+/**
+ * The operator's upper bounds of tenants' limits (TENANT_LIMITS); `null` for no ceiling. `weightOf`: a tenant's share
+ * relative to other tenants; 1 is an equal share.
+ */
 export type Ceilings = { of(tenant: TenantId): Limits; weightOf(tenant: TenantId): number }
 
 export const NO_CEILINGS: Ceilings = { of: () => NO_LIMITS, weightOf: () => 1 }
 
-/** The limits that apply: the tenant's own up to its ceiling, and the ceiling where it has none. */
+/** The limits that apply: the tenant's own up to its ceiling, and the ceiling if it has none. */
 export function effectiveLimits<T extends Limits>(own: T, ceiling: Limits): T {
   if (ceiling === NO_LIMITS) return own
   return { ...own, ...eachLimit((name) => least(own[name], ceiling[name])) }
 }
 
-/** The fields in which `own` exceeds the ceiling. No limit of its own is no excess: the ceiling is the limit then. */
+/** The fields in which `own` exceeds the ceiling. A missing limit does not exceed it, because the ceiling then applies. */
 export const excesses = (own: Limits, ceiling: Limits): (keyof Limits)[] =>
   NAMES.filter((name) => own[name] !== null && own[name] !== least(own[name], ceiling[name]))
 
-/** The entry under this name is for every tenant; an entry of a tenant replaces what it names, also by `null`. */
+/** The entry under this name is for every tenant; a tenant's own entry replaces its fields, also by `null`. */
 const EVERY_TENANT = '*'
 
 /**
- * Reads `{"*": {"tokens_per_day": 5000000}, "<tenant>": {…}}` with the fields of `PUT /config/limits`, and `weight`. Returns what is wrong with it as
- * texts that follow the name of the file.
+ * Reads `{"*": {"tokens_per_day": 5000000}, "<tenant>": {…}}` with the fields of `PUT /config/limits`, and `weight`. Returns its problems as texts
+ * that follow the name of the file.
  */
 export function parseCeilings(text: string): Ceilings | { problems: string[] } {
   const root = parseJson(text)
@@ -51,7 +54,7 @@ const whole = (max: number): Rule => ({
   wanted: `a whole number from 1 to ${max}`,
 })
 
-/** As `LimitsRequest` of the API description. */
+/** The same rules as `LimitsRequest` in the API description. */
 const RULES: Record<keyof Entry, Rule> = {
   requests_per_minute: whole(1_000_000),
   concurrent_runs: whole(1_000_000),

@@ -5,10 +5,10 @@ import type { Budgets } from './budgets.ts'
 import type { Payer, Standing } from './periods.ts'
 import { addSpent, NOTHING_SPENT, type Spent } from './port.ts'
 
-/** What a start would call and cost (D57). */
+/** The estimated model calls and cost of a start (D57). */
 export type Estimate = ApiType<'Estimate'>
 
-/** The first model call of an agent or a step, by its name. Without `maxOutputTokens`, nothing but the model limits its answer. */
+/** The first model call of an agent or a step, by its name. Without `maxOutputTokens`, only the model limits its answer. */
 export type PlannedCall = {
   name: string
   provider: PricedProvider & { instance?: string | undefined }
@@ -17,7 +17,7 @@ export type PlannedCall = {
   maxOutputTokens?: number | undefined
 }
 
-/** What an answer is taken for until the model has given a longer one, in tokens. */
+/** The assumed length of an answer in tokens, until the model has given a longer one. */
 export const USUAL_OUTPUT = 1_000
 
 type Deps = {
@@ -26,7 +26,10 @@ type Deps = {
   budgets?: Pick<Budgets, 'standings' | 'exhausted'> | undefined
 }
 
-/** Estimates these calls, and whether what is left of the budgets is enough for them. It reserves nothing. Throws `unavailable` when the budgets cannot be read. */
+/**
+ * Estimates these calls, and whether the rest of the budgets is enough for them. It reserves nothing. Throws
+ * `unavailable` when the budgets cannot be read.
+ */
 export async function estimate(payer: Payer, calls: readonly PlannedCall[], deps: Deps): Promise<Estimate> {
   const shown = calls.map((call) => shownCall(call, deps.priceOf))
   const most = calls.map((call) => mostOf(call, deps.priceOf)).reduce(addSpent, NOTHING_SPENT)
@@ -57,7 +60,10 @@ function shownCall({ name, provider, model, inputTokens, maxOutputTokens }: Plan
 
 const usageOf = (input: number, output: number) => ({ input, cacheRead: 0, cacheWrite: 0, output })
 
-/** As much as the call reserves. Its price is looked up when it is read: the first one loads the catalogue, and a call without a budget has no use for it. */
+/**
+ * The amount that the call reserves. The price is looked up lazily: the first look-up loads the catalogue, and a call
+ * without a budget does not need it.
+ */
 export function mostOf(
   { provider, model, inputTokens, maxOutputTokens: output = USUAL_OUTPUT }: Omit<PlannedCall, 'name'>,
   priceOf: PriceOf,

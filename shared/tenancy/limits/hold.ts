@@ -14,13 +14,16 @@ import {
   type Spent,
 } from './port.ts'
 
-/** How much is held beyond the calls at work, in calls, so that the next ones begin without a request to the holds. For a busy budget: the calls of this many milliseconds. */
+/**
+ * How many calls are reserved beyond the running ones, so that the next ones begin without a request to the holds. For
+ * a busy budget: the calls of this many milliseconds.
+ */
 const RESERVED_CALLS = 8
 const RESERVED_SECS = 3
 
-/** What this process holds back of one budget: for its calls at work, for what it has not told yet, and for calls to come. */
+/** The part of one budget that this process reserves: for its running calls, for unreported spending, and for future calls. */
 export class Hold {
-  /** Names it among the holds of the other processes. */
+  /** Identifies it among the holds of the other processes. */
   readonly #id = randomUUID()
   #standing: Standing
   #request: HoldRequest | undefined
@@ -30,9 +33,9 @@ export class Hold {
   #spent = NOTHING_SPENT
   #told = { spent: NOTHING_SPENT, at: 0 }
   #isUsed = true
-  /** The calls that have begun since the last look. */
+  /** The calls that have begun since the last check. */
   #begun = 0
-  /** How many begin between two looks; it falls by half at each look at most. */
+  /** How many calls begin per second; it falls by at most half at each check. */
   #perSec = 0
 
   constructor(standing: Standing) {
@@ -43,14 +46,14 @@ export class Hold {
     return this.#held.tokens === 0 && this.#atWork.tokens === 0 && !this.#isUsed
   }
 
-  /** What is held and not needed for calls at work, nor for what they have spent since it was told. */
+  /** Whether the reserved amount has room for a call, beside the running calls and unreported spending. */
   hasRoom(most: Held): boolean {
     const untold = { ...lessSpent(this.#spent, this.#told.spent), calls: 0 }
     const free = lessHeld(this.#held, addHeld(this.#atWork, untold))
     return most.tokens <= free.tokens && most.costUsd <= free.costUsd && most.calls <= free.calls
   }
 
-  /** Tells what was spent, and asks for room for a call and for more like it. */
+  /** Reports the spending, and asks for room for a call and further ones like it. */
   request(standing: Standing = this.#standing, most: Spent): HoldRequest {
     this.#standing = standing
     this.#isUsed ||= most.tokens > 0
@@ -86,7 +89,10 @@ export class Hold {
     this.#spent = addSpent(this.#spent, spent)
   }
 
-  /** Whether it holds what no call has needed since the question before, a second ago, or more than calls need that have become few, or has not told for long. */
+  /**
+   * Whether it should ask again: it reserves an amount that no call has needed since the last request, or more than
+   * fewer calls need now, or it has not reported for long.
+   */
   isDue(): boolean {
     const areFew = this.#begun < this.#perSec / 4
     this.#perSec = Math.max(this.#begun, this.#perSec / 2)
@@ -99,7 +105,7 @@ export class Hold {
   }
 }
 
-/** Places are counted where they are limited. */
+/** Concurrent calls are counted only if they are limited. */
 export const heldBy = (most: Spent, standing: Standing | undefined): Held => ({
   ...most,
   calls: most.tokens > 0 && standing !== undefined && standing.limit.calls < Number.POSITIVE_INFINITY ? 1 : 0,

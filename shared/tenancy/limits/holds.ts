@@ -1,8 +1,8 @@
 import { type BudgetHolds, type HoldAnswer, type HoldRequest } from './port.ts'
 
 /**
- * Decides what the only process may hold back. A budget with less left than the next call may cost still allows it when nothing else is at
- * work: the call that reaches a budget may exceed it (D11.2).
+ * Decides how much the only process may reserve. A budget with less left than the next call may cost still allows that call if no other is
+ * running: the call that reaches a budget may exceed it (D11.2).
  */
 function decideHolds(requests: readonly HoldRequest[]): HoldAnswer[] {
   const roomOf = ({ known, limit, hold: { atWork, next, reserve } }: HoldRequest): HoldAnswer['granted'] => {

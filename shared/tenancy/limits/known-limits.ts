@@ -9,7 +9,7 @@ const MAX_TENANTS = 10_000
 const STORE_RETRY_SECS = 2
 
 /**
- * The limits that apply to tenants, as this process knows them. While the store is away they are those that were read last. The
+ * The limits that apply to tenants, as known to this process. While the store is away the last read ones apply. The
  * operator's ceilings apply at once, whatever a tenant has stored.
  */
 export class KnownLimits {
@@ -23,12 +23,12 @@ export class KnownLimits {
     this.#ceilings = ceilings
   }
 
-  /** Rejects with `unavailable` when the limits must be read and the store does not answer: a limit that is not known is not none. */
+  /** Rejects with `unavailable` when the limits must be read and the store does not answer: an unknown limit does not mean that there is none. */
   of(tenant: TenantId): TenantLimits | Promise<TenantLimits> {
     return this.peek(tenant) ?? this.#read(tenant)
   }
 
-  /** The limits, where the tenant's configuration is kept. */
+  /** The limits, if the tenant's configuration is in memory. */
   peek(tenant: TenantId): TenantLimits | undefined {
     const config = this.#configs.peek(tenant)
     return config && this.#remember(tenant, config.limits)

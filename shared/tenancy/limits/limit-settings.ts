@@ -8,7 +8,7 @@ import { type Ceilings, eachLimit, effectiveLimits, excesses } from './ceilings.
 import { type RunPlaces } from './port.ts'
 import { type LimitWarning, type ServerModel, unpricedWarnings } from './unpriced.ts'
 
-/** The limits that apply to a tenant, the operator's ceiling, and what the tenant has used. `resets_at` is in ISO 8601. */
+/** The limits that apply to a tenant, the operator's ceiling, and the tenant's usage. `resets_at` is in ISO 8601. */
 export type LimitsView = TenantLimits & {
   ceiling: Limits
   used: { concurrent_runs: number; tokens: number; cost_usd: number; resets_at: string }
@@ -36,7 +36,7 @@ export class LimitSettings {
     return this.#viewOf(tenant, limits)
   }
 
-  /** Replaces all limits: what is left out is limited by the ceiling alone. Throws `invalid_request` for a limit above its ceiling. */
+  /** Replaces all limits; a limit that is left out is limited only by the ceiling. Throws `invalid_request` for a limit above its ceiling. */
   async put(tenant: TenantId, body: Partial<TenantLimits>): Promise<LimitsView & { warnings?: LimitWarning[] }> {
     const { customers, ...own } = { ...NO_LIMITS, ...body }
     const limits: TenantLimits = { ...eachLimit((name) => own[name]), ...(customers && { customers }) }

@@ -126,7 +126,7 @@ export class MemoryRunPlaces implements RunPlaces {
   }
 }
 
-/** The places of a customer. Without a customer they are counted nowhere. */
+/** The places of a customer. Runs without a customer are not counted per customer. */
 function placesOf(tenant: Tenant, customer: string | undefined): Places {
   const places = (customer !== undefined && tenant.placesOf.get(customer)) || new Map<string, number>()
   if (customer !== undefined) tenant.placesOf.set(customer, places)

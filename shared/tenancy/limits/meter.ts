@@ -25,7 +25,7 @@ export const NO_METER: Meter = { provider: (_tenant, provider) => provider, mode
 
 const MAX_TENANTS = 10_000
 
-/** The same provider of the same tenant has one metered form, so that what is remembered of providers holds for it too. */
+/** The same provider of the same tenant has one metered form, so that data that is remembered for a provider is found again. */
 export function createMeter({ onUnpriced = () => {}, onAbandoned = () => {}, ...deps }: MeterDeps): Meter {
   const known = createCache<TenantId, WeakMap<ModelProvider, ModelProvider>>(MAX_TENANTS)
   const provider: Meter['provider'] = (tenant, plain) => {
@@ -71,7 +71,7 @@ type MeterDeps = {
 
 type Account = Required<MeterDeps> & { tenant: TenantId }
 
-/** A long answer counts less with each shorter one that follows. */
+/** A long answer loses weight with each shorter one that follows. */
 const FORGETS = 0.9
 
 function meterProvider(plain: ModelProvider, account: Account): ModelProvider {
@@ -80,7 +80,7 @@ function meterProvider(plain: ModelProvider, account: Account): ModelProvider {
   const target = { scope: scopeOf(tenant, plain), caps: capsOf(plain.caps) }
   const enter = createEntrance(plain, target, account)
   return {
-    ...plain, // With what it says of its models.
+    ...plain, // Includes the provider's facts about its models.
     stateOf: gate.stateOf && plain.type !== 'demo' ? (model) => gate.stateOf?.({ ...target, model }) : undefined,
     get contextWindow() {
       return plain.contextWindow
@@ -88,7 +88,7 @@ function meterProvider(plain: ModelProvider, account: Account): ModelProvider {
     ...(plain.pooled && { pooled: meteredPool(plain.pooled.bind(plain), { account, costs }) }),
     stream(request, signal) {
       let known: Spent | undefined
-      const most = () => (known ??= costs.mostOf(request)) // It reads the whole history.
+      const most = () => (known ??= costs.mostOf(request)) // Computed at first use, because it reads the whole history.
       const isAbandoned = () => signal.reason === ABANDONED
       const usageOf = (count: CallCount) =>
         count.usageOf(request) ?? (isAbandoned() ? estimateUsage(tokensIn(request), 0) : undefined)
@@ -117,7 +117,7 @@ const payerOf = (tenant: TenantId, { caller }: ModelRequest): Payer => ({ tenant
 
 type Pooled = NonNullable<ModelProvider['pooled']>
 
-/** A call that waits for a batch reserves nothing: its answer does, when it comes. Without a budget it does not wait. */
+/** A call that waits for a batch reserves nothing; when its answer comes, that reserves its cost. Without a budget it does not wait. */
 const meteredPool = (pooled: Pooled, { account, costs }: { account: Account; costs: Costs }): Pooled =>
   async function* (request, signal) {
     const { tenant, reservations } = account
@@ -156,7 +156,7 @@ class Costs {
   }
 }
 
-/** Asks for the turns of an instance's calls. The demo calls nobody. */
+/** Creates the function that gets turns for an instance's calls. The demo needs none. */
 function createEntrance(plain: ModelProvider, target: Pick<GateCall, 'scope' | 'caps'>, { tenant, gate }: Account) {
   return (request: ModelRequest, { most, signal }: { most: () => Spent; signal: AbortSignal }) => {
     if (plain.type === 'demo' || plain.isAnswered?.()) return FREE_TURN

@@ -15,7 +15,7 @@ type Metered = {
   isAborted(): boolean
   open(onTold: Turn['tell']): AsyncIterator<Parts>
   spentBy(count: CallCount): Spent
-  /** The tokens that the provider counts against its limits; Anthropic counts none that it reads from its cache. */
+  /** The tokens that the provider counts against its limits; Anthropic does not count tokens from its cache. */
   countedBy(count: CallCount): number | undefined
 }
 
@@ -54,7 +54,7 @@ export class MeteredAnswer implements AsyncIterableIterator<Parts> {
     return OVER
   }
 
-  /** The money first: what waits for it must not hold the provider's room, which other tenants share. */
+  /** The budget comes first: a call that waits for budget must not occupy the provider's room, which other tenants share. */
   async #start(): Promise<IteratorResult<Parts>> {
     const reserving = this.#call.reserve()
     const reserved = reserving instanceof Promise ? await reserving : reserving
@@ -67,7 +67,7 @@ export class MeteredAnswer implements AsyncIterableIterator<Parts> {
     }
     if (this.#isOver || this.#call.isAborted()) {
       turn.end(undefined)
-      reserved.settle(NOTHING_SPENT) // The reader has left meanwhile.
+      reserved.settle(NOTHING_SPENT) // The reader has left meanwhile, so nothing is spent.
       this.#isOver = true
       return OVER
     }

@@ -6,12 +6,12 @@ import { type Held, isDay, type Spent } from './port.ts'
 export type Payer = { tenant: TenantId; customer?: string | undefined }
 
 /**
- * The period of one budget: its limits, `Infinity` where there is none, and what it has cost as far as this process knows. `name` tells
- * it from the others of the tenant.
+ * The period of one budget: its limits, `Infinity` where there is none, and its known spending in this process. `name` distinguishes it
+ * from the tenant's other budgets.
  */
 export type Standing = { payer: Payer; name: string; limit: Held; known: Spent }
 
-/** The budgets of a payer, each with the name of its present period. A tenant's is one when it has any limit of its calls. */
+/** The budgets of a payer, each with the name of its present period. The tenant's own budget is included if any limit applies to its calls. */
 export function budgetsOf(limits: TenantLimits, payer: Payer, today: string): Omit<Standing, 'known'>[] {
   const { tenant, customer } = payer
   const { tokens_per_day: tokens, usd_per_day: costUsd, concurrent_model_calls: calls } = limits

@@ -2,8 +2,8 @@ import type { RedisLink, Script } from '../../platform/redis/link.ts'
 import { type BudgetHolds, HOLD_MS, type HoldAnswer, type HoldRequest, isDay, type Spent } from './port.ts'
 
 /**
- * A hash for each budget: `total` is what the holders have told, each other field a holder with what it had spent when it asked last, what it
- * holds and until when, by Redis's clock. The decision is that of `decideHolds`, with what the others hold.
+ * A hash for each budget: `total` is the reported spending; each other field is a holder with its spending at its last request, its
+ * reservation and when that ends, by Redis's clock. It decides like `decideHolds`, but also counts the reservations of others.
  */
 const ASK: Script = {
   name: 'aeHoldBudgets',
@@ -68,7 +68,7 @@ const keptMs = ({ name }: HoldRequest) => (isDay(name) ? 2 : 32) * DAY_MS
 /** The holds of a cluster. */
 export const createRedisHolds = (run: RedisLink['run']): BudgetHolds => ({
   async ask(tenant, requests) {
-    const keys = requests.map(({ name }) => `budget:{${tenant}}:${name}`) // The tenant's are in one slot.
+    const keys = requests.map(({ name }) => `budget:{${tenant}}:${name}`) // All keys of a tenant are in one slot.
     const answer = (await run(ASK, keys, [HOLD_MS, ...requests.flatMap(argumentsOf)])) as string[]
     return requests.map((_, i) => {
       const [tokens = 0, costUsd = 0] = String(answer[2 * i + 1])
@@ -86,6 +86,6 @@ function argumentsOf(request: HoldRequest): (string | number)[] {
   return [id, ...amounts.map(textOf), keptMs(request)]
 }
 
-/** Redis reads no infinity. */
+/** Redis cannot read `Infinity`. */
 const textOf = ({ tokens, costUsd, calls = 0 }: Spent & { calls?: number }): string =>
   [tokens, costUsd, calls].map((value) => Math.min(value, Number.MAX_VALUE)).join(' ')

@@ -21,8 +21,8 @@ const CLEAN = `${CLOCK}
   redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)`
 
 /**
- * Keys: the starts that wait, what is known of them, the tenant's places, those of the customer. What is known: `run_ms`, `lower_at`, until when a place is
- * kept free (`kept_until`), and the turns of each customer, divided by its weight, as `of:<customer>`.
+ * Keys: the waiting starts, the facts about the queue, the tenant's places, those of the customer. The facts: `run_ms`, `lower_at`, until when a
+ * place is kept free (`kept_until`), and the turns of each customer, divided by its weight, as `of:<customer>`.
  */
 const TAKE: Script = {
   name: 'aeTakeRunPlace',
@@ -67,7 +67,7 @@ const RENEW: Script = {
   redis.call('PEXPIRE', KEYS[1], ARGV[1])`,
 }
 
-/** Keys as those of TAKE, without the starts. */
+/** The same keys as TAKE, without the starts. */
 const RELEASE: Script = {
   name: 'aeReleaseRunPlace',
   keys: 'any',
@@ -95,7 +95,7 @@ const IS_WAITING: Script = {
   lua: `return redis.call('HEXISTS', KEYS[1], ARGV[1])`,
 }
 
-/** Keys: the starts that wait, what is known of them, when each process has looked, the tenant's places, those of customers. */
+/** Keys: the waiting starts, the facts about the queue, when each process checked it last, the tenant's places, those of customers. */
 const LOOK: Script = {
   name: 'aeLookAtStarts',
   keys: 'any',
@@ -152,7 +152,7 @@ const LOOK: Script = {
   return {now, texts, counts, ofCustomers, known.lower_at or '0', known.run_ms or '0', isKept}`,
 }
 
-/** How long it is known how long a tenant's runs take. */
+/** How long the usual duration of a tenant's runs is remembered. */
 const KEPT_MS = 24 * 3_600_000
 
 type Link = Pick<RedisLink, 'run' | 'prefix'>

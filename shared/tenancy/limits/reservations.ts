@@ -6,13 +6,13 @@ import { type Reservation, type ReservationsDeps, TenantHolds } from './tenant-h
 
 type Reserved = Reservation | BudgetRefusal
 
-/** A hold that nobody uses is given back, and what was spent is reported, at most this much later. */
+/** An unused reservation is freed, and spending is reported, at most this much later. */
 const TIDY_EVERY_MS = 1_000
 
 /**
  * Reserves what each model call may cost of the budgets of its tenant and its customer, and settles it when the call has ended: the calls
- * of all processes together exceed a budget by no more than an estimate is wrong (D11.2). A call for which there is no room waits for
- * those at work.
+ * of all processes together exceed a budget by no more than an estimate is wrong (D11.2). A call without room waits for running ones to
+ * end.
  */
 export class Reservations {
   readonly #deps: ReservationsDeps
@@ -25,8 +25,8 @@ export class Reservations {
   }
 
   /**
-   * Calls `most` only where the payer has a budget. A call that is aborted while it waits gets its reservation, and ends by itself. Returns no promise where there is
-   * known to be no budget.
+   * Calls `most` only where the payer has a budget. A call that is aborted while it waits gets a reservation at once, and then ends by itself.
+   * Returns no promise if there is known to be no budget.
    */
   reserve(payer: Payer, most: () => Spent, signal: AbortSignal): Reserved | Promise<Reserved> {
     const standings = this.#deps.budgets.standings(payer)

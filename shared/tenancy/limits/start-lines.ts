@@ -9,17 +9,17 @@ import { placeLimits, type Standing, standings, startsInOrder, UNKNOWN_SECS } fr
 
 /** A start that waits for a place among the runs of its tenant (D54). */
 export interface StartWait {
-  /** Resolves when the run has its place, and with `late` when it has waited for as long as it may. Never resolves for one that has left. */
+  /** Resolves when the run has its place, and with `late` when its time to wait is over. Never resolves after `leave`. */
   readonly turn: Promise<'placed' | 'late'>
-  /** Where it stands; `undefined` until that is known, and when it waits no more. */
+  /** Its place in the queue; `undefined` until that is known, and when it no longer waits. */
   readonly standing: { place: number; expectedStart: Date | undefined } | undefined
   /** When a client whose start was too late may try again. */
   readonly retryAfterSecs: number
-  /** It waits no more. A place that it gets nevertheless is given back. */
+  /** Stops waiting. If it still gets a place, that is freed. */
   leave(): void
 }
 
-/** Resolves when the start has its place, is too late, or has left the line because the signal was aborted. */
+/** Resolves when the start has its place, is too late, or has left the queue because the signal was aborted. */
 export async function turnOf(wait: StartWait, signal?: AbortSignal): Promise<'placed' | 'late' | 'left'> {
   const left = Promise.withResolvers<'left'>()
   const leave = () => {
@@ -44,14 +44,14 @@ export type NewWait = PlacedRun & {
 
 export type StartLinesDeps = { limits: Pick<KnownLimits, 'of'>; places: RunPlaces; log: Log }
 
-/** A line of more starts is looked at only after a tenth of a millisecond for each of them: putting it in order takes CPU. */
+/** A longer queue is checked only after a tenth of a millisecond for each start, because sorting it takes CPU. */
 const LONG = 20
-/** How often a line is looked at: another process may have given a place back. */
+/** How often a queue is checked, because another process may have freed a place. */
 const LOOK_MS = { first: 100, perPlace: 50, max: 1_000 }
 
 type Line = {
   waiting: Map<string, Waiting>
-  /** Those that the places still know. */
+  /** Starts that no longer wait but are still registered. */
   left: Set<string>
   /** The customers whose starts wait, as seen last. */
   customers: ReadonlySet<string>
@@ -60,7 +60,10 @@ type Line = {
   length: number
 }
 
-/** The starts that wait at this process. The lines are shared by all processes; each gives the places to its own starts, when it is their turn. */
+/**
+ * The waiting starts of this process. The queues are shared by all processes; each process takes the places for its own
+ * starts when it is their turn.
+ */
 export class StartLines {
   readonly #deps: StartLinesDeps
   readonly #process = randomUUID()
@@ -84,7 +87,7 @@ export class StartLines {
     return oldest
   }
 
-  /** Those of the tenant. */
+  /** The number of the tenant's waiting starts. */
   sizeOf(tenant: TenantId): number {
     return this.#lines.get(tenant)?.waiting.size ?? 0
   }
@@ -103,7 +106,7 @@ export class StartLines {
     const waiting = new Waiting(start, (isPlaced) => {
       this.#size--
       line.waiting.delete(runId)
-      if (isPlaced) return // The places know it.
+      if (isPlaced) return // The start is already registered.
       line.left.add(runId)
       line.wake.resolve()
     })
@@ -116,7 +119,7 @@ export class StartLines {
     return waiting
   }
 
-  /** A place of the tenant may be free. */
+  /** Checks the tenant's queue, because a place may be free. */
   look(tenant: TenantId): void {
     this.#lines.get(tenant)?.wake.resolve()
   }
@@ -134,11 +137,11 @@ export class StartLines {
       const pauseMs = await this.#lookAt(tenant, line).catch((cause: unknown) => {
         this.#deps.log.debug('the places of runs cannot be reached', { cause })
         for (const waiting of line.waiting.values()) waiting.fail(cause)
-        if (line.waiting.size === 0) line.left.clear() // The places forget them by themselves.
+        if (line.waiting.size === 0) line.left.clear() // They are removed from the queue after a while without this.
         return LOOK_MS.max
       })
       if (line.waiting.size === 0) continue
-      if (line.length > LONG) await sleep(line.length / 10, undefined, { ref: false }) // Not with each run that ends.
+      if (line.length > LONG) await sleep(line.length / 10, undefined, { ref: false }) // Not at the end of every run.
       const timer = setTimeout(line.wake.resolve, pauseMs).unref()
       await line.wake.promise
       clearTimeout(timer)
@@ -146,7 +149,7 @@ export class StartLines {
     this.#lines.delete(tenant)
   }
 
-  /** Gives the places that are free to the starts of this process whose turn it is. Returns after how long to look again. */
+  /** Takes free places for the starts of this process whose turn it is. Returns after how long to look again. */
   async #lookAt(tenant: TenantId, line: Line): Promise<number> {
     const { limits: known, places } = this.#deps
     const limits = await known.of(tenant)
@@ -160,8 +163,8 @@ export class StartLines {
     line.customers = new Set(seen.starts.flatMap(({ customer }) => customer ?? []))
     for (const runId of left) if (!line.waiting.has(runId)) line.left.delete(runId)
     for (const { process, runId } of seen.starts)
-      if (process === this.#process && !line.waiting.has(runId)) line.left.add(runId) // It had its place meanwhile.
-    for (const waiting of asked) waiting.isKnown = false // Unless the places name it, below.
+      if (process === this.#process && !line.waiting.has(runId)) line.left.add(runId) // The start has got its place meanwhile.
+    for (const waiting of asked) waiting.isKnown = false // Set again below if the queue still contains it.
     const own = standings(startsInOrder(tenant, seen, limits), seen, limits).flatMap((standing) => {
       const waiting = line.waiting.get(standing.start.runId)
       return waiting && standing.start.process === this.#process ? [{ waiting, standing }] : []
@@ -179,11 +182,11 @@ export class StartLines {
 
 class Waiting implements StartWait {
   readonly start: NewWait
-  /** Whether the places know it. */
+  /** Whether it is registered in the shared queue. */
   isKnown = false
   readonly #joinedAt = performance.now()
   readonly #turn = Promise.withResolvers<'placed' | 'late'>()
-  /** Resolves when it is known where it stands. */
+  /** Resolves when its place in the queue is known. */
   readonly #stands = Promise.withResolvers<void>()
   readonly #onGone: (isPlaced: boolean) => void
   readonly #timer: NodeJS.Timeout
@@ -195,7 +198,7 @@ class Waiting implements StartWait {
     this.#onGone = onGone
     const leftMs = Math.max(0, start.waitMs - (start.waitedMs ?? 0))
     this.#timer = setTimeout(() => this.#end('late'), leftMs).unref()
-    this.#stands.promise.catch(() => {}) // Nobody may be waiting for it: only a start without a wait is.
+    this.#stands.promise.catch(() => {}) // Its rejection may have no handler: only a start that must not wait awaits it.
   }
 
   get turn(): Promise<'placed' | 'late'> {
@@ -215,7 +218,7 @@ class Waiting implements StartWait {
     return (this.start.waitedMs ?? 0) + performance.now() - this.#joinedAt
   }
 
-  /** What the places do not know. */
+  /** What must be reported to the shared queue. */
   get news() {
     const { runId, customer, priority } = this.start
     if (this.isKnown) return []
@@ -232,14 +235,14 @@ class Waiting implements StartWait {
     this.#stands.reject(cause)
   }
 
-  /** The expected start stays as it was told while the place does. */
+  /** The expected start does not change as long as the place does not. */
   stand({ place, waitMs }: Standing): void {
     if (this.#standing?.place !== place || this.#standing.expectedStart === undefined)
       this.#standing = { place, expectedStart: waitMs === undefined ? undefined : new Date(Date.now() + waitMs) }
     this.#stands.resolve()
   }
 
-  /** It has a place. Returns `false` when it waits no more. */
+  /** Called when it has a place. Returns `false` when it no longer waits. */
   begin(): boolean {
     return this.#end('placed')
   }

@@ -3,7 +3,7 @@ import { FairQueue, type QueuedCall } from '../room/fair-queue.ts'
 import { limitsOfCustomer, NO_LIMITS, type TenantLimits, weightOfCustomer } from '../tenant-config/config.ts'
 import type { PlaceLimits, StartLine, WaitingStart } from './port.ts'
 
-/** How many of a tenant's runs may be at work, and of those of this customer. */
+/** How many runs of a tenant, and of this customer, may run at the same time. */
 export function placeLimits(limits: TenantLimits, customer: string | undefined): PlaceLimits {
   const tenant = limits.concurrent_runs
   if (customer === undefined) return { tenant, customer: null }
@@ -13,12 +13,18 @@ export function placeLimits(limits: TenantLimits, customer: string | undefined):
   return { tenant, customer: own?.concurrent_runs ?? null, weight: weightOfCustomer(limits, customer) }
 }
 
-/** Whose items of batches are counted as those of one customer, which leaves the others a place, or yields the only one (D55.2). The id of a customer has no control character. */
+/**
+ * All batch items count as runs of this pseudo-customer, which leaves a place for others, or yields the only one
+ * (D55.2). The id of a customer has no control character.
+ */
 export const BATCH_ITEMS = '\nbatch'
 
 type Queued = QueuedCall & { start: WaitingStart }
 
-/** All starts of a tenant that wait, in the order of their turns: that of model calls at the providers (D52.2), in which each start counts as one. */
+/**
+ * All waiting starts of a tenant in the order of their turns: the same order as for model calls at the providers
+ * (D52.2), with each start counting as one.
+ */
 export function startsInOrder(
   tenant: TenantId,
   { now, starts, turnsOf, lowerAt }: StartLine,
@@ -40,7 +46,7 @@ export function startsInOrder(
 
 export type Standing = {
   start: WaitingStart
-  /** 1 for the first of those for which there is no room; 0 for those that may begin. */
+  /** 1 for the first start without room; 0 for starts that may begin. */
   place: number
   /** There is room for it now, beside those before it. */
   mayBegin: boolean
@@ -48,7 +54,7 @@ export type Standing = {
   waitMs: number | undefined
 }
 
-/** Where each start stands. One whose customer has no room holds up no other customer. */
+/** Where each start stands. A start whose customer has no room does not delay other customers. */
 export function standings(order: readonly WaitingStart[], line: StartLine, limits: TenantLimits): Standing[] {
   const free = new Free(line.atWork)
   const freeOf = new Map<string | undefined, Free>()
@@ -71,7 +77,7 @@ export function standings(order: readonly WaitingStart[], line: StartLine, limit
   })
 }
 
-/** How long it takes until this many runs have ended one after the other; `undefined` if it is not known how long one takes. */
+/** The time until this many runs have ended one after the other; `undefined` if it is not known how long one takes. */
 const msFor = (runs: number, runMs: number): number | undefined => (runMs > 0 ? Math.ceil(runs * runMs) : undefined)
 
 class Free {
@@ -87,11 +93,11 @@ class Free {
   }
 }
 
-/** While it is not known how long runs take. */
+/** Used while the duration of runs is unknown. */
 export const UNKNOWN_SECS = 5
 const MAX_SECS = 3_600
 
-/** When a start that is refused may come back: as long as it would have waited behind the others. */
+/** When a refused start may be tried again: after the time that it would have waited. */
 export function retryAfterSecs({ waiting, runMs }: { waiting: number; runMs: number }, limit: number): number {
   const ms = msFor((waiting + 1) / limit, runMs)
   return ms === undefined ? UNKNOWN_SECS : Math.min(MAX_SECS, Math.max(1, Math.ceil(ms / 1_000)))

@@ -13,14 +13,14 @@ export type ReservationsDeps = {
   waitMs?: number
 }
 
-/** A model call that may begin. `settle` says, once, what it has cost. */
+/** A model call that may begin. Call `settle` once, with its cost. */
 export type Reservation = { settle(spent: Spent): void }
 
 /** A call that finds no room waits this long for others to end. */
 const WAIT_MS = 60_000
-/** Without a place among the calls at work it waits longer: each of those before it may take minutes. */
+/** For a place among the concurrent calls it waits longer, because each earlier call may take minutes. */
 const WAIT_FOR_PLACE_MS = 600_000
-/** Calls of other processes end without a notice. */
+/** How often the holds are asked again, because calls of other processes end without a notice. */
 const LOOK_EVERY_MS = 500
 type Waiting = {
   payer: Payer
@@ -31,13 +31,13 @@ type Waiting = {
   resolve(answer: Reservation | BudgetRefusal): void
 }
 
-/** What this process holds back of the budgets of one tenant and its customers. */
+/** This process's reservations in the budgets of one tenant and its customers. */
 export class TenantHolds {
   readonly #tenant: TenantId
   readonly #deps: ReservationsDeps
   readonly #budgets = new Map<string, Hold>()
   readonly #queue: Waiting[] = []
-  /** Those that give something back, or renew it, next. */
+  /** The holds that must be reduced or renewed next. */
   #due: Hold[] = []
   #isServing = false
   #changed = Promise.withResolvers<void>()
@@ -61,7 +61,7 @@ export class TenantHolds {
         ...asked,
         since: performance.now(),
         resolve(answer) {
-          signal.removeEventListener('abort', leave) // The signal is that of the run, which makes many calls.
+          signal.removeEventListener('abort', leave) // Removed, because the run's signal is shared by many calls.
           resolve(answer)
         },
       }
@@ -73,7 +73,7 @@ export class TenantHolds {
     })
   }
 
-  /** Gives back what no call has used lately, and renews what calls at work need. */
+  /** Frees unused reservations, and renews those of running calls. */
   tidy(): void {
     for (const [name, hold] of this.#budgets) if (hold.isEmpty) this.#budgets.delete(name)
     this.#due = [...this.#budgets.values()].filter((hold) => hold.isDue())
@@ -98,7 +98,7 @@ export class TenantHolds {
 
   /** `full`: the budgets that were found to have no room in this round. */
   async #try(call: Waiting, full: Map<Hold, Lack>): Promise<void> {
-    if (!this.#queue.includes(call)) return // It was aborted meanwhile.
+    if (!this.#queue.includes(call)) return // The call was aborted meanwhile.
     if (this.#fits(call) && !this.#holdsOf(call).some((hold) => full.has(hold))) return this.#begin(call)
     const known = this.#holdsOf(call).find((hold) => full.has(hold))
     const lack = (known && full.get(known)) ?? (await this.#askFor(call, full))
@@ -107,7 +107,7 @@ export class TenantHolds {
     if (refusal) this.#answer(call, refusal)
   }
 
-  /** Asks for room for a call. What is returned is why it may not begin yet. */
+  /** Asks for room for a call. Returns the reason if it may not begin yet. */
   async #askFor(call: Waiting, full: Map<Hold, Lack>): Promise<Lack | undefined> {
     const standings = await this.#deps.budgets.standings(call.payer)
     if (!this.#queue.includes(call)) return undefined
@@ -116,7 +116,7 @@ export class TenantHolds {
     const holds = this.#holdsOf(call)
     const answers = await this.#ask(holds.map((hold, i) => hold.request(standings[i], call.most)))
     holds.forEach((hold, i) => hold.take(answers[i]))
-    if (!this.#queue.includes(call)) return undefined // It was aborted meanwhile.
+    if (!this.#queue.includes(call)) return undefined // The call was aborted meanwhile.
     const at = answers.findIndex(({ granted }) => granted === 'lacking' || granted === 'busy' || granted === 'none')
     const [hold, standing, answer] = [holds[at], standings[at], answers[at]]
     if (!hold || !standing || !answer) {
@@ -135,7 +135,7 @@ export class TenantHolds {
     due.forEach((hold, i) => hold.take(answers[i]))
   }
 
-  /** Without an answer it decides by what this process knows of the periods. */
+  /** Without an answer it decides by the spending known to this process. */
   async #ask(requests: readonly HoldRequest[]): Promise<HoldAnswer[]> {
     try {
       return await this.#deps.holds.ask(this.#tenant, requests)

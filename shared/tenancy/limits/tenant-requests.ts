@@ -12,7 +12,10 @@ export class TenantRequests {
     this.#limiter = limiter
   }
 
-  /** Counts one, control calls and answers in dialects apart from the others (D17a). `undefined` for a tenant without such a limit. Rejects with `unavailable` when the limits cannot be read. */
+  /**
+   * Counts one request; control calls, and answers in dialects, are counted separately (D17a). `undefined` for a tenant
+   * without such a limit. Rejects with `unavailable` when the limits cannot be read.
+   */
   async take(tenant: TenantId, kind: 'all' | 'control' | 'answers' = 'all'): Promise<Taken | undefined> {
     const { requests_per_minute: perMinute } = await this.#known.of(tenant)
     const key = kind === 'all' ? `tenant:${tenant}` : `${kind}:${tenant}`

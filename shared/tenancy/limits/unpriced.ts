@@ -1,13 +1,13 @@
 import type { PricedProvider, PriceOf } from '../../agent/providers/port.ts'
 import type { RoleRoute, TenantConfig, TenantLimits } from '../tenant-config/config.ts'
 
-/** A warning of an answer: something that was accepted, but perhaps not meant. */
+/** A warning in an answer about something that was accepted, but perhaps not intended. */
 export type LimitWarning = { code: 'price_unknown'; message: string; param: string }
 
 /** A model of the server itself, which tenants without a main route use. */
 export type ServerModel = { type: string; model: string }
 
-/** Warns of each model that the tenant's runs may call and that its budget in dollars cannot count, because its price is unknown. */
+/** Warns of each model of the tenant's runs whose price is unknown, so that the dollar budget cannot count it. */
 export function unpricedWarnings(
   limits: TenantLimits,
   config: TenantConfig,
@@ -38,7 +38,7 @@ const countsDollars = ({ usd_per_day, customers }: TenantLimits): boolean =>
 
 const NOTHING = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0 }
 
-/** The prices of an instance, as a provider has them. */
+/** The prices of an instance, in a provider's form. */
 export const pricesOf = ({ prices }: Pick<TenantConfig['instances'][number], 'prices'>): PricedProvider['prices'] =>
   prices && new Map(Object.entries(prices))
 

@@ -4,7 +4,7 @@ import { type ShareLimits, TenantShares } from '../../platform/fairness/tenant-s
 
 export type UploadLineLimits = {
   uploads: ShareLimits
-  /** The sum of what the uploads may put on the disk. */
+  /** The limits of the bytes that uploads may put on the disk. */
   bytes: ShareLimits
   waitMs: number
   maxWaiting: number
@@ -12,23 +12,23 @@ export type UploadLineLimits = {
 
 /** An upload that was admitted. */
 export type UploadPlace = {
-  /** Says how many bytes it has put on the disk after all. */
+  /** Reports how many bytes it has actually put on the disk. */
   shrinkTo(bytes: number): void
   /** To be called once the upload is over and its file is gone; further calls do nothing. */
   leave(): void
 }
 
-/** `bytes`: what it may put on the disk at most. */
+/** `bytes`: the most that it may put on the disk. */
 type Demand = { tenant: TenantId; bytes: number }
 type Waiter = Demand & { admit(): void }
 
 const BUSY_RETRY_SECS = 10
 
 /**
- * Admits uploads as long as their number and their bytes are within the limits (D9.3). Others wait in line. A tenant may take all places,
- * but what it holds above its share does not count for a tenant below its share: so no tenant waits for the hanging uploads of another one, and all
- * together hold at most 2 - share times the limits. Those of a tenant that has its share wait behind the others. Otherwise the order is kept, so
- * that small uploads do not overtake a large one again and again.
+ * Admits uploads as long as their number and their bytes are within the limits (D9.3). Others wait in a queue. A tenant may use all places, but its
+ * use above its share does not count against a tenant below its share: so no tenant waits for the hanging uploads of another one, and all together
+ * use at most (2 - share) times the limits. Uploads of a tenant that uses its share wait behind the others. Otherwise the order is kept, so that
+ * small uploads do not overtake a large one again and again.
  */
 export class UploadLine {
   readonly #limits: UploadLineLimits
@@ -55,7 +55,7 @@ export class UploadLine {
     const giveUp = (error: AppError) => {
       reject(error)
       this.#remove(waiter)
-      this.#admitNext() // The one behind it may be smaller.
+      this.#admitNext() // The next one may be smaller.
     }
     const timer = setTimeout(() => giveUp(this.#refusal(demand)), this.#limits.waitMs).unref()
     const onAbort = () => giveUp(clientLeft())

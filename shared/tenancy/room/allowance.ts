@@ -1,31 +1,31 @@
 import type { ToldLimits } from '../../agent/providers/told-limits.ts'
 import type { Amount, Caps, RoomAnswer, RoomRequest } from './port.ts'
 
-/** Calls that a process is given room for at once where there is enough. */
+/** For how many calls a process gets room at once, if there is enough. */
 const AHEAD = 16
-/** An open room is looked at again after this many calls: another process may have learned a limit. */
+/** Without a known limit the rooms are asked again after this many calls: another process may have learned one. */
 const LOOK_AFTER = 10
-/** What was given for later calls is of no use any more after this time. */
+/** Room for later calls expires after this time. */
 const LEASE_MS = 60_000
-/** How long the rooms may hear nothing of calls at work, and of what was sent. */
+/** The longest time between two reports of running calls, and of what was sent. */
 const RENEW_MS = 10_000
-/** A refusal that names no time. It doubles with each that follows. */
+/** The pause after a refusal without a time; it doubles with each further refusal. */
 export const BACKOFF_MS = 1_000
 const MAX_CLOSED_MS = 60_000
 /** Before a provider has answered, none of its limits is known: this many calls are sent to it in each step. */
 const FIRST_CALLS = 16
 const FIRST_STEP_MS = 250
 
-/** What a provider has told with the answer to a call that was sent at this time, when all processes had been given `sent`. */
+/** The limits in the answer to a call that was sent at time `at`, when all processes together had been given `sent`. */
 export type LastTold = { told: ToldLimits; at: number; sent: Amount }
 
-/** What this process may send to one model of one instance now: what the rooms have given it, less what its calls use. */
+/** What this process may send now to one model of one instance: the room that it was given, less what its calls use. */
 export class Allowance {
   #caps: Caps
-  /** What was given and is not used yet, and until when it counts. */
+  /** The unused part of the given room, and when it expires. */
   #lease: [tokens: number, requests: number] = [0, 0]
   #leaseUntil = 0
-  /** What was sent without a lease, since no limit is known, or beyond an estimate, and is not told yet. */
+  /** What was sent without given room (no limit is known), or beyond an estimate, and is not reported yet. */
   #spent: [tokens: number, requests: number] = [0, 0]
   #limit: Amount | undefined
   #closedUntil = 0
@@ -45,7 +45,7 @@ export class Allowance {
     this.#caps = caps
   }
 
-  /** The rooms are to be asked before the next call. */
+  /** Whether the rooms must be asked before the next call. */
   get isUnknown(): boolean {
     return this.#limit === undefined
   }
@@ -54,7 +54,7 @@ export class Allowance {
     return this.#atWork
   }
 
-  /** What all processes were given since the start, as the rooms said last. */
+  /** What all processes were given since the start, by the rooms' last answer. */
   get sent(): Amount {
     return this.#sent
   }
@@ -63,7 +63,7 @@ export class Allowance {
     return this.#places > this.#atWork
   }
 
-  /** Nothing of it is in use, neither here nor at the rooms. */
+  /** Whether nothing of it is in use, here or at the rooms. */
   get isUnused(): boolean {
     return this.#atWork === 0 && (!this.#hasPlaces || this.#places === 0)
   }
@@ -77,7 +77,7 @@ export class Allowance {
     this.#caps = caps
   }
 
-  /** What a call needs by the experience with those before it. */
+  /** What a call probably needs, corrected by earlier calls. */
   estimate(tokens: number): number {
     return Math.max(1, Math.ceil(tokens * this.#ratio))
   }
@@ -93,26 +93,26 @@ export class Allowance {
     )
   }
 
-  /** For how long no call can be sent, whatever the rooms say. A refusal that they do not know is told to them first. */
+  /** For how long no call can be sent, even if the rooms allow it. An unreported refusal must be reported first. */
   waitMs(now: number): number {
     return this.#refusedMs === undefined ? Math.max(this.#closedUntil - now, this.#firstWaitMs(now)) : 0
   }
 
-  /** What a call of this many tokens lacks, and what those behind it would use. */
+  /** What a call of this many tokens lacks, and what later calls would use. */
   lack(tokens: number): Pick<RoomRequest, 'next' | 'want'> {
     const [leased = 0, requests = 0] = performance.now() < this.#leaseUntil ? this.#lease : []
     const next: Amount = [Math.max(0, Math.ceil(tokens - leased)), Math.max(1, Math.ceil(1 - requests))]
     return { next, want: [next[0] + AHEAD * tokens, next[1] + AHEAD] }
   }
 
-  /** Whether it is time to report to the rooms, this long after the last report: places are given back, and those in use renewed. */
+  /** Whether it is time to report to the rooms, this long after the last report: places are freed, and used ones renewed. */
   isDue(silentMs: number): boolean {
     const isSilent = silentMs > RENEW_MS
     const isUntold = this.#spent.some((each) => each !== 0) || this.#places !== this.#atWork
     return (this.#hasPlaces && (this.hasFreePlace || (this.#atWork > 0 && isSilent))) || (isUntold && isSilent)
   }
 
-  /** What the rooms do not know yet. They are told now. */
+  /** Takes the facts that must be reported to the rooms. */
   takeUntold(now: number): Pick<RoomRequest, 'caps' | 'refusedMs' | 'spent' | 'told'> {
     const told = this.#told && {
       ...{ limits: [this.#told.told.tokens, this.#told.told.requests] as const, sent: this.#told.sent },
@@ -141,7 +141,7 @@ export class Allowance {
     this.#places = retryMs > 0 ? Math.min(this.#places, atWork - 1) : atWork
   }
 
-  /** Counts a call that is sent. Returns whether the rooms are to be asked again. */
+  /** Counts a call that is sent. Returns whether the rooms must be asked again. */
   begin(tokens: number): boolean {
     this.#atWork++
     if (this.#first) this.#first.calls++
@@ -149,14 +149,14 @@ export class Allowance {
     return ++this.#callsSince >= LOOK_AFTER && this.#isOpen
   }
 
-  /** What a call has not used is for others; what it has used beyond counts against those that follow. */
+  /** Ends a call: room that it did not use is for others; what it used in excess counts against later calls. */
   end({ raw, tokens }: { raw: number; tokens: number }, used: number): void {
     this.#atWork--
     if (used > 0 && raw > 0) this.#ratio = Math.min(4, Math.max(0.01, 0.9 * this.#ratio + 0.1 * (used / raw)))
     this.#spent[0] += used - tokens
   }
 
-  /** Returns whether the provider has answered for the first time. */
+  /** Notes the limits in an answer. Returns whether it is the provider's first one. */
   tell(last: LastTold): boolean {
     const { tokens, requests } = last.told
     const isFirst = this.#first !== undefined
@@ -182,7 +182,7 @@ export class Allowance {
     this.#limit = undefined
   }
 
-  /** Whether calls at the same time are limited. */
+  /** Whether the number of concurrent calls is limited. */
   get #hasPlaces(): boolean {
     return this.#caps.concurrent !== Number.POSITIVE_INFINITY
   }
@@ -197,7 +197,7 @@ export class Allowance {
     return Math.floor(calls / FIRST_CALLS) * FIRST_STEP_MS - (now - since)
   }
 
-  /** Counts what is sent against the lease, or as sent without one. */
+  /** Counts an amount against the given room, or as sent without it. */
   #use(...amount: [tokens: number, requests: number]): void {
     for (const at of [0, 1] as const) {
       if (this.#limit?.[at] === Number.POSITIVE_INFINITY) this.#spent[at] += amount[at]

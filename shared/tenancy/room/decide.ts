@@ -3,16 +3,16 @@ import type { Amount, RoomAnswer, RoomRequest } from './port.ts'
 
 /** One limit of a model: tokens, or requests. */
 type Pool = {
-  /** How much a minute allows: named by the provider, or guessed from its refusals (`guessedAt`). 0: unknown. */
+  /** The limit of a minute: named by the provider, or guessed from its refusals (`guessedAt`). 0: unknown. */
   limit: number
   guessedAt: number
-  /** The limit that counted last, with what the tenant has configured. 0: none. */
+  /** The limit that was applied last, including the tenant's configuration. 0: none. */
   counted: number
-  /** What may be sent at `at`; and what paced calls may, which is less. */
+  /** What may be sent at time `at`, and the smaller amount for paced calls. */
   room: number
   pace: number
   at: number
-  /** The room is whole again at this time and not before; 0: it grows all the time. */
+  /** The room is full again at this time, and does not grow before; 0: it grows continuously. */
   wholeAt: number
   /** What was given since the start, since `minute`, and in the minute before. */
   sent: number
@@ -27,7 +27,7 @@ type Member = { seen: number; places: number; waiting: number; weight: number; s
 export type Room = {
   pools: [Pool, Pool]
   closedUntil: number
-  /** The next call finds out whether the provider takes calls again. */
+  /** Whether the next call tests if the provider accepts calls again. */
   isProbe: boolean
   refused: number
   members: Record<string, Member>
@@ -36,22 +36,22 @@ export type Room = {
 }
 
 const MINUTE_MS = 60_000
-/** Paced calls may be behind by this much of a minute's limit at once. */
+/** Paced calls may use up to this part of a minute's limit at once. */
 const BURST = 1 / 12
 /** The part of a minute's limit that is kept for interactive calls. It shrinks in the last seconds of a minute at whose end the whole limit is available again. */
 const KEPT = 0.03
 /** How long the kept part shrinks at the end of a minute, after which the room is whole again. */
 const SHRINKS_MS = 10_000
-/** Calls larger than this part of a limit are sent for the provider to judge. */
+/** Calls larger than this part of a limit are sent without waiting, so that the provider decides. */
 const MOST = 0.9
-/** A process that did not ask for this long waits for nothing, and after the longer time has nothing at work. */
+/** A process that has not asked for this long is no longer counted as waiting, and after the longer time its calls no longer count as running. */
 const WAITS_MS = 3_000
 const HOLD_MS = 30_000
 /** A limit guessed from a refusal, of at least this many calls, grows by a tenth each minute, and is forgotten after ten. */
 const GROWTH = 1.1
 const GUESS_MS = 600_000
 const EVIDENCE = 100
-/** Processes that wait take turns. What they were given differs by at most the tokens of this time, divided by the weights of all. */
+/** Waiting processes take turns. The amounts that they are given differ by at most the tokens of this time, divided by the weights of all. */
 const TURN_MS = 1_000
 const LOOK_MS = 50
 const PLACE_MS = 250
@@ -66,7 +66,7 @@ export const newRoom = (now: number): Room => ({
   ...{ closedUntil: 0, isProbe: false, refused: 0, members: {} },
 })
 
-/** Changes the room as the request says, and decides what the process gets. `redis-rooms.ts` does the same in Lua. */
+/** Updates the room with the request's facts, and decides what the process gets. `redis-rooms.ts` does the same in Lua. */
 export function decide(room: Room, request: RoomRequest, now: number): RoomAnswer {
   const { told, refusedMs, spent, next, caps, atWork } = request
   room.pools.forEach((pool, at) => {
@@ -108,7 +108,7 @@ export function decide(room: Room, request: RoomRequest, now: number): RoomAnswe
 
 const toAmount = ([tokens = 0, requests = 0]: readonly number[]): Amount => [tokens, requests]
 
-/** Brings the pool to this moment. */
+/** Updates the pool to the present time. */
 function refill(pool: Pool, cap: number, now: number): void {
   const ms = Math.max(0, now - pool.at)
   pool.at = now
@@ -130,14 +130,14 @@ function refill(pool: Pool, cap: number, now: number): void {
   pool.room = Math.min(counted, pool.room)
 }
 
-/** The limit that counts: the provider's, or the tenant's where that is smaller. `Infinity` for none. */
+/** The limit that applies: the provider's, or the tenant's if that is smaller. `Infinity` for none. */
 function count(pool: Pool, cap: number, now: number): void {
   const grown = pool.guessedAt > 0 ? pool.limit * GROWTH ** ((now - pool.guessedAt) / MINUTE_MS) : pool.limit
   const counted = Math.min(grown || Number.POSITIVE_INFINITY, cap)
   pool.counted = counted === Number.POSITIVE_INFINITY ? 0 : counted
 }
 
-/** A minute whose room comes back at once is spread over what is left of it. */
+/** If a minute's room comes back at once, it is spread over the rest of the minute. */
 const pacePerMs = ({ counted, room, wholeAt }: Pool, now: number): number =>
   wholeAt === 0 ? counted / MINUTE_MS : Math.max(room, counted * KEPT) / Math.max(wholeAt - now, 1_000)
 
@@ -146,7 +146,10 @@ const recent = ({ minute, used, usedBefore }: Pool, now: number): number =>
 
 type Told = { told: NonNullable<RoomRequest['told']>; at: number; cap: number; now: number }
 
-/** The provider has counted what it had got by then. A limit that is whole sooner or later than it grows in a minute is a window, of a minute at most. */
+/**
+ * Applies the limits in an answer: the provider has counted all earlier calls. A limit that is not full at the time at
+ * which steady growth would fill it is a fixed window, of at most a minute.
+ */
 function tell(pool: Pool, { told, at, cap, now }: Told): void {
   const limit = told.limits[at]
   if (!limit) return
@@ -169,7 +172,7 @@ function tell(pool: Pool, { told, at, cap, now }: Told): void {
   if (!isCapped) pool.wholeAt = isWindow ? wholeAt : 0
 }
 
-/** A provider that tells no limit has one below what it was sent in the last minute. */
+/** Applies a refusal: if the provider names no limit, its limit is below what was sent in the last minute. */
 function refuse(room: Room, until: number, now: number): void {
   const [tokens, requests] = room.pools
   room.closedUntil = Math.max(room.closedUntil, until)
@@ -181,7 +184,7 @@ function refuse(room: Room, until: number, now: number): void {
   Object.assign(tokens, { limit, guessedAt: now, counted: limit, room: 0, pace: 0, wholeAt: 0 })
 }
 
-/** Notes a process. One that begins to wait starts with what the least served of the waiting processes has had. */
+/** Notes a process. A process that begins to wait starts with the amount of the least served waiting process. */
 function noteMember(room: Room, { process, atWork, waiting, weight }: RoomRequest, now: number) {
   for (const [id, each] of Object.entries(room.members)) if (now - each.seen > HOLD_MS) delete room.members[id]
   const before = room.members[process]
@@ -209,7 +212,7 @@ function retryIn(room: Room, request: RoomRequest, { member, waiting, places, no
   return Math.max(...waits, isAhead ? LOOK_MS : 0)
 }
 
-/** The weights of all processes that wait, added up. */
+/** The sum of the weights of all waiting processes. */
 const weightOf = ({ weight: own }: Member, waiting: readonly Member[]): number =>
   waiting.reduce((sum, { weight }) => sum + weight, Math.max(own, 1))
 
@@ -229,7 +232,7 @@ const keptOf = ({ counted, wholeAt }: Pool, now: number): number =>
 
 type Giving = { at: number; share: number; now: number }
 
-/** A call that fits is given its own at least, and a part of what is left for those that follow. */
+/** A call that fits gets at least its own amount, and a part of the rest for later calls. */
 function give(pool: Pool, { next, want }: RoomRequest, { at, share, now }: Giving): number {
   const { counted, room, pace, wholeAt } = pool
   if (counted === 0) return next[at] ?? 0

@@ -16,7 +16,7 @@ export type DoorDeps = {
   metrics: Metrics
 }
 
-/** A call of a model of an instance. `tokens`: what it may need, as estimated. */
+/** A call of a model of an instance. `tokens`: the estimated need. */
 export type GateCall = {
   scope: string
   model: string
@@ -24,13 +24,13 @@ export type GateCall = {
   tenant: TenantId
   caller: Prioritised
   tokens: number
-  /** How long it waits at most; as its priority says unless given. */
+  /** The longest wait; by default that of its priority. */
   waitMs?: number | undefined
-  /** Another model takes over: it waits no longer than this. */
+  /** Set when another model can take over: the call waits no longer than this. */
   maxWaitMs?: number | undefined
 }
 
-/** Without a promise where nothing is waited for. */
+/** Not a promise if there is nothing to wait for. */
 export type Entered = Turn | TurnRefusal | Promise<Turn | TurnRefusal>
 
 /** How long a call waits for its turn at most. */
@@ -46,12 +46,12 @@ export type Target = Pick<GateCall, 'scope' | 'model' | 'caps'>
 
 type Asking = Pick<RoomRequest, 'isFirst' | 'next' | 'want' | 'atWork' | 'isTrial'>
 
-/** A call that is sent: `tokens` as experience corrects its own estimate, `raw`. */
+/** A call that is sent: `tokens` is its estimate `raw`, corrected by experience. */
 type Estimated = QueuedCall & { raw: number }
 
 type Waiting = Estimated & { until: number; since: number; resolve(answer: Turn | TurnRefusal): void }
 
-/** The turns at one model of one instance: lets calls go as the allowance of this process permits, and has the others wait in their order. */
+/** The turns at one model of one instance: sends calls as far as this process's allowance permits, and queues the others. */
 export class Door implements ModelState {
   readonly #deps: DoorDeps
   readonly #process: string
@@ -100,7 +100,7 @@ export class Door implements ModelState {
     return this.#wait({ tenant, caller, tokens, raw, since: now, until: now + waitMs }, signal)
   }
 
-  /** Reports to the rooms what they do not know yet. Returns whether the door can be removed. */
+  /** Reports new facts to the rooms. Returns whether the door can be removed. */
   tidy(now: number): boolean {
     if (this.health.hasNews || this.#allowance.isDue(now - this.#askedAt)) void this.#tellRooms()
     const isIdle = this.#queue.size === 0 && !this.#isAsking && this.#allowance.isUnused
@@ -115,7 +115,7 @@ export class Door implements ModelState {
         ...call,
         resolve(answer) {
           clearTimeout(timer)
-          signal.removeEventListener('abort', leave) // The signal is that of the run, which makes many calls.
+          signal.removeEventListener('abort', leave) // Removed, because the run's signal is shared by many calls.
           resolve(answer)
         },
       }
@@ -133,7 +133,7 @@ export class Door implements ModelState {
     this.#stir()
   }
 
-  /** Lets the calls of the queue go in their order. */
+  /** Sends the calls of the queue in order. */
   async #serve(): Promise<void> {
     if (this.#isAsking) return
     this.#isAsking = true
@@ -168,7 +168,7 @@ export class Door implements ModelState {
   async #askFor(call: Waiting, isFirst: boolean): Promise<number> {
     const { atWork } = this.#allowance
     const answer = await this.#ask({ isFirst, ...this.#allowance.lack(call.tokens), atWork: atWork + 1 })
-    if (answer) return answer.closedMs > 0 ? 0 : answer.retryMs // Until it opens the door waits by itself.
+    if (answer) return answer.closedMs > 0 ? 0 : answer.retryMs // While no calls may be sent, the door waits by itself.
     this.#take(call, performance.now()) // While the rooms cannot be reached the provider decides.
     return 0
   }

@@ -6,12 +6,12 @@ export type Prioritised = { priority: Priority; customer?: string | undefined }
 /** A call that waits for its turn. `tokens`: its estimate. */
 export type QueuedCall = { tenant: TenantId; caller: Prioritised; tokens: number }
 
-/** While lower priorities wait, one of their calls has its turn at least so often, whatever waits before them. */
+/** While lower priorities wait, one of their calls gets a turn at least this often. */
 const LIFT_MS = 5_000
 
 type Lines<T> = Record<Priority, Set<T>>
 
-/** How much one tenant or customer waits for, and how much it has been served: in tokens divided by its weight. */
+/** How much one tenant or customer waits for, and how much it has been served, in tokens divided by its weight. */
 type Share<T> = { served: number; weight: number; waiting: number; at: Lines<T> }
 type TenantShare<T> = {
   served: number
@@ -23,13 +23,14 @@ type TenantShare<T> = {
 /** The share of a tenant among those that wait, or of a customer among those of its tenant. */
 export type WeightOf = (tenant: TenantId, customer?: string) => number
 
-/** Above this number, what those were served with who wait for nothing is forgotten. */
+/** Above this number, the counts of tenants and customers without waiting calls are forgotten. */
 const MAX_SHARES = 10_000
 
 /**
- * The virtual token counter (Sheng et al., "Fairness in Serving Large Language Models", OSDI 2024) at two levels: a turn belongs to the tenant
- * that was served least of those that wait, and there to the customer served least. One that begins to wait starts with the count of the
- * least served of those that wait already, so that nobody saves up turns. Interactive calls come first, then normal ones, then batches. No clock, no effects.
+ * The virtual token counter (Sheng et al., "Fairness in Serving Large Language Models", OSDI 2024) at two levels: the next turn goes to the waiting
+ * tenant that was served least, and there to the customer that was served least. A tenant that begins to wait starts with the count of the least
+ * served waiting one, so that nobody saves up turns. Interactive calls come first, then normal ones, then batches. It has no clock and no side
+ * effects.
  */
 export class FairQueue<T extends QueuedCall> {
   readonly #tenants = new Map<TenantId, TenantShare<T>>()
@@ -45,7 +46,7 @@ export class FairQueue<T extends QueuedCall> {
     return this.#size
   }
 
-  /** The weights of the tenants that wait, added up. */
+  /** The sum of the waiting tenants' weights. */
   get weight(): number {
     let sum = 0
     for (const tenant of this.#tenants.values()) if (waits(tenant)) sum += tenant.weight
@@ -74,7 +75,7 @@ export class FairQueue<T extends QueuedCall> {
     this.#size++
   }
 
-  /** The call whose turn it is; it goes on waiting. `isFirst`: it comes before others at other processes, too. */
+  /** The call whose turn it is, without removing it. `isFirst`: it also comes before the calls of other processes. */
   next(now: number): { call: T; isFirst: boolean } | undefined {
     if (this.#size === 0) return undefined
     const [call, lower] = PRIORITIES.flatMap((priority) => this.#nextOf(priority) ?? [])

@@ -4,8 +4,8 @@ import { Door, type DoorDeps, type Entered, type GateCall, type Target } from '.
 const TIDY_MS = 1_000
 
 /**
- * The turns of model calls at the providers. The limits of an account are learned from its answers and refusals; calls for which it has no room wait
- * here, in the order of `FairQueue`, in place of being refused there (D52). Where no limit is known a call passes at once.
+ * The turns of model calls at the providers. The limits of an account are learned from its answers and refusals; calls without room wait here, in
+ * the order of `FairQueue`, instead of being refused by the provider (D52). If no limit is known a call passes at once.
  */
 export class ModelGate {
   readonly #deps: DoorDeps
@@ -21,12 +21,12 @@ export class ModelGate {
     deps.metrics.gauge('models_resting', () => sum(({ health }) => Number(health.rests(performance.now()))))
   }
 
-  /** A call that is aborted while it waits has its turn at once, to end by itself. */
+  /** A call that is aborted while it waits gets its turn at once, and then ends by itself. */
   enter(call: GateCall, signal: AbortSignal): Entered {
     return this.stateOf(call).enter(call, signal)
   }
 
-  /** The health of a model is that of its calls at all processes (D56). */
+  /** The state of a model; its health is computed from the calls of all processes (D56). */
   stateOf(target: Target): Door {
     const key = JSON.stringify([target.scope, target.model])
     const door = this.#doors.get(key) ?? new Door(target, this.#process, this.#deps)

@@ -10,26 +10,26 @@ export type Caps = { perMinute: Amount; concurrent: number }
 /** A process asks for room at one model of one instance. */
 export type RoomRequest = {
   process: string
-  /** The call comes before the paced ones, and may use what is kept for it. */
+  /** The call comes before paced ones, and may use the part that is kept for such calls. */
   isFirst: boolean
-  /** What the next call needs, and what later ones would use with it, which saves requests. Nothing: the process only tells. */
+  /** What the next call needs, and what later calls would use, which saves requests. Zero: the process only reports. */
   next: Amount
   want: Amount
   caps: Caps
-  /** What the process has sent without having been given it, since no limit was known. */
+  /** What the process has sent without being given room, because no limit was known. */
   spent: Amount
   /** The limits of tokens and of requests that the provider has named, how long ago, and what all processes had been given by then (`sent`). */
   told?: { limits: readonly [ToldLimit | undefined, ToldLimit | undefined]; ageMs: number; sent: Amount } | undefined
   /** The provider has refused a call for the rate of requests: none may be sent for this long. */
   refusedMs?: number | undefined
-  /** The calls at work, with the next one. */
+  /** The number of running calls, including the next one. */
   atWork: number
-  /** The calls that wait here, and the weights of their tenants, added up. */
+  /** The number of waiting calls here, and the sum of their tenants' weights. */
   waiting: number
   weight: number
   /** How calls have ended since the last request. Left out: none has. */
   outcomes?: Outcomes | undefined
-  /** The process has a call that would find out whether a model that rested answers again. */
+  /** The process has a call that can test whether a resting model answers again. */
   isTrial?: boolean | undefined
 }
 
@@ -43,7 +43,7 @@ export type RoomAnswer = {
   closedMs: number
   /** Calls of other processes wait. */
   othersWait: boolean
-  /** The health of the model by the calls of all processes. `now` is the time of the clock that it is measured by. */
+  /** The health of the model by the calls of all processes. `now` is the present time on the same clock. */
   health: Health
   now: number
   /** This process has the trial. */
@@ -69,12 +69,12 @@ export interface Rooms {
   look(scope: string): Promise<{ model: string; state: RoomState }[]>
 }
 
-/** A call that may be sent. `end` says, once, what it has used; `undefined`: it was not answered. */
+/** A call that may be sent. Call `end` once, with its usage; `undefined`: it was not answered. */
 export type Turn = {
   tell(told: ToldLimits): void
   refused(retryAfterMs: number | undefined, told: ToldLimits | undefined): void
   end(tokens: number | undefined): void
 }
 
-/** The call has waited too long, or would. */
+/** The call has waited too long, or would have to. */
 export type TurnRefusal = { retryAfterMs: number }

@@ -9,8 +9,8 @@ const KEPT_MS = 24 * 3_600_000
 const MAX_MODELS = 200
 
 /**
- * A hash for each instance: its models, each with its `Room` as JSON, by Redis's clock. The functions are those of `decide.ts`, of which the
- * same tests hold. 0 stands for infinity in an answer.
+ * A hash for each instance: its models, each with its `Room` as JSON, by Redis's clock. The functions are those of `decide.ts`, and pass the
+ * same tests. 0 stands for infinity in an answer.
  */
 const ASK: Script = {
   name: 'aeAskRoom',

@@ -6,14 +6,14 @@ import type { RoomAnswer } from './port.ts'
 type SharedHealthDeps = {
   target: { scope: string; model: string }
   log: Log
-  /** Asks the rooms before the first call, and for the trial behind a rest. `undefined`: they were not asked. */
+  /** Asks the rooms before the first call, and for the trial after a rest. `undefined`: they were not asked. */
   ask(isTrial: boolean): Promise<RoomAnswer | undefined> | undefined
 }
 
 const RESTS = 'a model fails: calls that have another model pass it over for a while'
 const ANSWERS = 'a model that was passed over answers again'
 
-/** The health of one model of an instance by the calls of all processes, which the room at the model tells them (D56). */
+/** The health of one model of an instance by the calls of all processes, which the shared room reports (D56). */
 export class SharedHealth extends KnownHealth {
   readonly #deps: SharedHealthDeps
 
@@ -36,7 +36,7 @@ export class SharedHealth extends KnownHealth {
     this.#logChange(rested, now)
   }
 
-  /** `told`: the calls of this process that the answer counts. The times of the rooms are those of another clock. */
+  /** `told`: the calls of this process that the answer includes. The times of the rooms are those of another clock. */
   learnFrom({ health, now: theirs }: RoomAnswer, told: Outcomes | undefined): void {
     const now = performance.now()
     const rested = this.rests(now)
@@ -46,7 +46,7 @@ export class SharedHealth extends KnownHealth {
     if (told && told[0] + told[1] > 0) this.#logChange(rested, now)
   }
 
-  /** One line, of the process whose calls have made the change. */
+  /** Logs one line, only in the process whose calls have caused the change. */
   #logChange(rested: boolean, now: number): void {
     const { log, target } = this.#deps
     const fields = { ...target, error_rate: Number(errorRate(this.health).toFixed(2)) }

@@ -29,7 +29,7 @@ export async function keepKey(folder: string): Promise<{ key: Uint8Array; isNew:
   return { key, isNew }
 }
 
-/** Creates the file with its whole content, in which a link differs from `open`. Returns false when another process was faster. */
+/** Creates the file with its whole content at once, which `open` cannot do but a link can. Returns false when another process was faster. */
 async function createOnce(folder: string, text: string): Promise<boolean> {
   const file = join(folder, KEPT_KEY_FILE)
   const temporary = join(folder, `.${KEPT_KEY_FILE}.${randomUUID()}`)

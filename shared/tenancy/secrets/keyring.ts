@@ -26,7 +26,7 @@ export function createKeyring(
 
 const ID_PREFIX = 'agent-engine master key\0'
 
-/** The id is derived from the key, so that no setting can pair a key with the wrong id. It reveals nothing of the key. */
+/** The id is derived from the key, so that no setting can pair a key with the wrong id. It reveals nothing about the key. */
 function toMasterKey(bytes: Uint8Array): MasterKey {
   const id = createHash('sha256').update(ID_PREFIX).update(bytes).digest('hex').slice(0, 16)
   return { id: `mk_${id}`, key: createSecretKey(bytes) }

@@ -40,7 +40,7 @@ export function unseal(sealed: Sealed, context: SealContext, keyring: Keyring): 
   return decrypt(sealed.text, { key: createSecretKey(dataKey), aad: aadOf(context, 'text'), context }).toString()
 }
 
-/** The same record under the primary master key; `undefined` when it is already. Throws like `unseal`. */
+/** The same record under the primary master key; `undefined` when it already is. Throws like `unseal`. */
 export function rewrap(sealed: Sealed, context: SealContext, keyring: Keyring): Sealed | undefined {
   const { primary } = keyring
   if (sealed.kid === primary.id) return undefined
@@ -54,7 +54,7 @@ function unwrap(sealed: Sealed, context: SealContext, keyring: Keyring): Buffer 
   return decrypt(sealed.key, { key: master.key, aad: aadOf(context, 'key'), context })
 }
 
-/** JSON, since none of the names can then run into the next. */
+/** JSON, so that the names cannot run into each other. */
 const aadOf = ({ tenant, kind, name }: SealContext, part: 'key' | 'text'): Buffer =>
   Buffer.from(JSON.stringify([1, tenant, kind, name, part]))
 

@@ -83,7 +83,7 @@ export const deleteSecret =
     return { ...config, secrets: config.secrets.filter((secret) => secret.name !== name) }
   }
 
-/** Body of `PUT /config/instances/{name}` (D8.2); `url` is normalised and checked already. `null` deletes what is kept when it is absent. */
+/** Body of `PUT /config/instances/{name}` (D8.2); `url` is normalised and checked already. An absent field keeps its value; `null` deletes it. */
 export type InstanceBody = {
   type: InstanceType
   url?: string
@@ -99,14 +99,14 @@ export type InstanceChange = {
   body: InstanceBody
   revision: string
   now: string
-  /** Opens what the instance has sealed now. */
+  /** Decrypts the sealed part of the present instance. */
   unseal(sealed: Sealed): InstanceMaterial
   seal(material: InstanceMaterial): Sealed
 }
 
 /**
- * Creates or replaces an instance. The key and the options, which may hold headers with keys, belong to the address: where they are left
- * out they stay if type and URL are the same, and are dropped if they are not. Prices and limits that are left out stay.
+ * Creates or replaces an instance. The key and the options, which may hold headers with keys, belong to the address: if they are left
+ * out they stay as long as type and URL are the same, and are dropped otherwise. Prices and limits that are left out stay.
  */
 export const putInstance =
   ({ name, body, revision, now, unseal, seal }: InstanceChange): Change =>
@@ -161,7 +161,7 @@ function checkInstance(body: InstanceBody, { secrets }: TenantConfig): void {
     throw invalidRequest('only OpenAI has a flex tier: leave flex out', { param: '/options/flex' })
 }
 
-/** A field that had no effect would look as if it had one. */
+/** Refuses fields that would have no effect. */
 function checkDemo({ type, ...fields }: InstanceBody): void {
   const [extra] = Object.entries(fields).find(([, value]) => value !== undefined) ?? []
   if (extra === undefined) return
@@ -234,4 +234,9 @@ export const noInstance = (name: string) =>
 export const noSecret = (name: string) =>
   notFound(`no secret is named ${name}: store it with PUT /config/secrets/${name}`)
 
-const sorted = <T extends { name: string }>(items: T[]): T[] => items.toSorted((a, b) => (a.name < b.name ? -1 : 1)) // Names are unique.
+const sorted = <T extends { name: string }>(items: T[]): T[] => items.toSorted((a, b) => (a.name < b.name ? -1 : 1)) // Sorts
+// by
+// name;
+// names
+// are
+// unique.

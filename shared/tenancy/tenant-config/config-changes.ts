@@ -34,7 +34,7 @@ function changedItems(before: readonly Named[], after: readonly Named[]): Omit<C
   })
 }
 
-/** Without what the API does not show. */
+/** Without the fields that the API does not show. */
 function shown(item: Named | undefined): JsonObject | null {
   if (!item) return null
   const { name: _name, sealed: _sealed, id: _id, revision: _revision, ...fields } = item as Named & JsonObject

@@ -10,7 +10,7 @@ import type { Sealed } from '../secrets/seal.ts'
 const ROLES = ['main', 'subagent', 'plan', 'compact', 'transcription'] as const
 export type Role = (typeof ROLES)[number]
 
-/** Which instance and model serve a role; the fallback is both or neither (api.md "Role route"). `strategy` and `hedge`: D56. */
+/** Which instance and model serve a role; the fallback has both or neither (api.md "Role route"). `strategy` and `hedge`: D56. */
 export type RoleRoute = {
   instance: string
   model: string
@@ -28,7 +28,7 @@ export type Audit = { store_payloads: boolean; retention_days: number }
 /** For how many days files are kept (D43.3). */
 export type FileRules = { retention_days: number }
 
-/** The types of D8.2, and in the standalone form `demo`, which calls nobody. */
+/** The types of D8.2, and in the standalone form `demo`, which calls no provider. */
 export type InstanceType = ProviderType
 
 /** US dollars per million tokens of each model. */
@@ -54,7 +54,7 @@ export type StoredInstance = {
   options?: ModelOptions
   /** By model: they replace MODEL_PRICES and the catalogue. */
   prices?: InstancePrices
-  /** What is sent to each of its models at most. */
+  /** The limits for each of its models. */
   limits?: InstanceLimits
   /** `InstanceMaterial` as JSON; absent when there is none. */
   sealed?: Sealed
@@ -100,17 +100,17 @@ export type Limits = {
   usd_per_day: number | null
 }
 
-/** The limits of one customer of a tenant; what is left out or `null` is no limit. A month is a month of UTC. */
+/** The limits of one customer of a tenant; a limit that is left out or `null` does not apply. A month is a month of UTC. */
 export type CustomerLimits = {
   concurrent_runs?: number | null
   tokens_per_day?: number | null
   usd_per_day?: number | null
   usd_per_month?: number | null
-  /** Its share of the turns, in parts of an equal one. */
+  /** Its share of the turns relative to others; 1 is an equal share. */
   weight?: number | null
 }
 
-/** The limits of a tenant, and of its customers: those of all, and what single ones have instead. */
+/** The limits of a tenant, and of its customers: those of all customers, and those of single ones, which replace them. */
 export type TenantLimits = Limits & {
   customers?: { default?: CustomerLimits; overrides?: Record<string, CustomerLimits> } | undefined
 }
@@ -118,7 +118,7 @@ export type TenantLimits = Limits & {
 export const limitsOfCustomer = ({ customers }: TenantLimits, customer: string): CustomerLimits | undefined =>
   customers && { ...customers.default, ...new Map(Object.entries(customers.overrides ?? {})).get(customer) }
 
-/** The share of a customer in what the customers of its tenant share; 1 unless the tenant says. */
+/** The share of a customer relative to the tenant's other customers; by default 1. */
 export const weightOfCustomer = (limits: TenantLimits | undefined, customer: string): number =>
   (limits && limitsOfCustomer(limits, customer)?.weight) ?? 1
 

@@ -21,7 +21,7 @@ export type InspectorDeps = {
   roomOf(tenant: TenantId, instance: string): Promise<RoomOfModel[]>
   /** Throws `rate_limit` or `unavailable` when the tenant's budget allows no model call. */
   assertBudget(tenant: TenantId): Promise<void>
-  /** Opens the providers that a probe calls. Their calls count as the tenant's. */
+  /** Opens the providers that a probe calls. Their calls count against the tenant's limits. */
   openProviders(tenant: TenantId, instance: StoredInstance, credentials: Credentials): Promise<ProbedProviders>
   now?: () => Date
   probeTimeoutMs?: number
@@ -84,7 +84,7 @@ export class InstanceInspector {
     return probe
   }
 
-  /** The stored results for the instance as it is configured now, and its room. */
+  /** The stored results for the instance's present configuration, and its room. */
   async capabilities(tenant: TenantId, name: string): Promise<Capabilities & { room: RoomOfModel[] }> {
     const instance = findInstance(await this.#deps.configs.stored(tenant), name)
     const [stored, room] = await Promise.all([

@@ -15,12 +15,12 @@ import type { TenantConfigStore } from './store/tenant-configs.ts'
 /** Tells the other processes at once that a tenant's configuration changed. The poll finds the changes whose notification is lost. */
 export type ConfigNotice = {
   send(tenant: TenantId): void
-  /** Returns the function that ends the subscription. */
+  /** Returns a function that ends the subscription. */
   listen(onNotice: (tenant: TenantId) => void): Promise<() => Promise<void>>
 }
 
 /**
- * The tenants' configurations as this process sees them: read once, kept, and read again after a change anywhere. A change is
+ * The tenants' configurations in this process: read once, kept, and read again after a change anywhere. A change is
  * effective in every process within 2 s (D8.5).
  */
 export interface LiveConfigs {
@@ -31,7 +31,7 @@ export interface LiveConfigs {
   get(tenant: TenantId): Promise<TenantConfig>
   /** Reads the store: the configuration with every change that any process has acknowledged. Throws `unavailable`. */
   stored(tenant: TenantId): Promise<TenantConfig>
-  /** The kept configuration, where there is one. */
+  /** The kept configuration, if there is one. */
   peek(tenant: TenantId): TenantConfig | undefined
   /** Stores a change and makes it known. Throws what `change` throws. */
   update(tenant: TenantId, change: Change): Promise<TenantConfig>
@@ -55,7 +55,7 @@ type Kept = { config: TenantConfig; checkAt: number }
 
 const POLL_MS = 1_000
 const MAX_TENANTS = 10_000
-/** A process that died between storing a change and listing it told nobody: others find out after this time. */
+/** If a process dies between storing a change and announcing it, the others find the change after this time. */
 const CHECK_MS = 60_000
 /** More changes than this between two polls: everything is read again. */
 const POLL_PAGE = 200
@@ -69,7 +69,7 @@ export async function openLiveConfigs(options: LiveConfigOptions): Promise<LiveC
 /**
  * A configuration is read at its first use. It is dropped when the notice names its tenant, when the list of changes does, or when
  * that list cannot be followed; its next use reads it again. A configuration that is used is checked once a minute. It is used until the
- * answer of the store has come, so that runs go on while the store is away.
+ * answer of the store has come, so that runs continue while the store is away.
  */
 class PolledConfigs implements LiveConfigs {
   readonly #options: LiveConfigOptions
@@ -136,7 +136,7 @@ class PolledConfigs implements LiveConfigs {
     await this.#stopListening()
   }
 
-  /** A read that was under way when the tenant's configuration changed is returned to its callers, but not kept. */
+  /** The result of a read that was running when the tenant's configuration changed is returned to its callers, but not kept. */
   #read(tenant: TenantId): Promise<TenantConfig> {
     const reading: Promise<TenantConfig> = this.#options.store.read(tenant).then((doc) => {
       const config = toConfig(doc)

@@ -20,8 +20,8 @@ export async function* rewrapAll(store: TenantConfigStore, keyring: Keyring): As
 }
 
 /**
- * Wraps every record of a tenant under the primary master key, by one compare-and-set, so that a change which is stored at the same
- * time is kept. Stores nothing when all records are under that key already.
+ * Wraps every record of a tenant under the primary master key, by one compare-and-set, so that a concurrent change is kept. Stores
+ * nothing when all records are under that key already.
  */
 export async function rewrapTenant(
   store: TenantConfigStore,

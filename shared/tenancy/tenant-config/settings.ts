@@ -30,7 +30,7 @@ import {
 } from './config.ts'
 import type { LiveConfigs } from './live-configs.ts'
 
-/** An instance as it is shown (D8.1); `key` is masked, `secret` names the secret that holds the key instead. */
+/** An instance in the form in which the API shows it (D8.1); `key` is masked, `secret` names the secret that holds the key instead. */
 export type InstanceView = {
   name: string
   type: InstanceType
@@ -44,7 +44,7 @@ export type InstanceView = {
   updated_at: string
 }
 
-/** A secret as it is shown: the key is masked. */
+/** A secret in the form in which the API shows it: the key is masked. */
 export type SecretView = { name: string; key: string; updated_at: string }
 
 /** `GET /config/engine` (D8.1). */
@@ -59,9 +59,9 @@ export type EngineView = {
 export type SettingsDeps = {
   configs: LiveConfigs
   keyring: Keyring
-  /** The normalised form of a provider's address. Throws `invalid_request` for one that may not be called. */
+  /** The normalised form of a provider's address. Throws `invalid_request` for an address that may not be called. */
   checkUrl(url: string): string
-  /** Instances of type `demo` are for the standalone form. */
+  /** Instances of type `demo` are only allowed in the standalone form. */
   hasDemo: boolean
   now?: () => Date
 }
@@ -148,7 +148,7 @@ const noDemo = () =>
     param: '/type',
   })
 
-/** The normalised form of the address in a body's `url`. Throws `invalid_request` for one that may not be called. */
+/** The normalised form of the address in a body's `url`. Throws `invalid_request` for an address that may not be called. */
 export function normalUrl(url: string, checkUrl: (url: string) => string): string {
   try {
     return checkUrl(url)
@@ -165,7 +165,7 @@ export function findInstance({ instances }: TenantConfig, name: string): StoredI
   return found
 }
 
-/** Decrypts what an instance keeps sealed. Throws `unavailable` when it cannot be opened. */
+/** Decrypts the sealed part of an instance. Throws `unavailable` when it cannot be opened. */
 export const openMaterial = (sealed: Sealed, context: SealContext, keyring: Keyring): InstanceMaterial =>
   JSON.parse(unseal(sealed, context, keyring)) as InstanceMaterial
 

@@ -5,7 +5,7 @@ import { addRow, copyOf, type OwnRows, type OwnSums, REST, SUMMED } from './sums
 /** The key of the runs with these values of `CROSSED`, and of runs with two of them. */
 export const crossedKey = (values: readonly string[]): string => JSON.stringify(values)
 
-/** `undefined` for `REST`, in which the combinations that came too late are. */
+/** `undefined` for `REST`, which sums up the combinations above the limit. */
 export function valuesOf(key: string): readonly string[] | undefined {
   const values = parseJson(key)
   return Array.isArray(values) ? values : undefined
@@ -14,8 +14,8 @@ export function valuesOf(key: string): readonly string[] | undefined {
 type Pair = { by: Crossed; and: Crossed }
 
 /**
- * Divides the rows of the dimension `by` by another one, with the combinations of the same hour or day. What these do not have of a value, as
- * in times before they were kept, is under `REST` of the second, so that the sums are those of one dimension (D21e).
+ * Divides the rows of the dimension `by` by another one, with the combinations of the same hour or day. Usage that is in no combination, such
+ * as older usage, is added to `REST` of the second dimension, so that the sums equal those of one dimension (D21e).
  */
 export function divide(rows: UsageRows, combinations: UsageRows, { by, and }: Pair): UsageRows {
   const [first, second] = [CROSSED.indexOf(by), CROSSED.indexOf(and)]

@@ -3,16 +3,16 @@ export type Durations = ReadonlyMap<number, number>
 
 /** Four classes to a doubling: the edges of a class are 19 % apart. */
 const CLASSES_PER_DOUBLING = 4
-/** The longest is 2^32 ms, which is 49 days. */
+/** The class of the longest duration, 2^32 ms or 49 days. */
 const LAST_CLASS = 32 * CLASSES_PER_DOUBLING
 
-/** The number of the class of a duration: each is longer than the upper edge of the class before. */
+/** The number of the class of a duration: it is longer than the upper edge of the class before. */
 export function durationClass(ms: number): number {
   if (!(ms > 1)) return 0
   return Math.min(Math.ceil(Math.log2(ms) * CLASSES_PER_DOUBLING), LAST_CLASS)
 }
 
-/** Below which duration the share `q` of them lies, in whole milliseconds; wrong by 19 % at most. `null` when there is none. */
+/** The duration below which the share `q` of all durations lies, in whole milliseconds; at most 19 % too high. `null` when there is none. */
 export function quantile(durations: Durations, q: number): number | null {
   const total = sum(durations.values())
   let before = 0
@@ -24,7 +24,7 @@ export function quantile(durations: Durations, q: number): number | null {
   return null
 }
 
-/** The classes by their upper edges, in whole milliseconds: those of several rows can be added up. */
+/** The classes by their upper edges, in whole milliseconds, so that several rows can be added up. */
 export const classesOf = (durations: Durations): { up_to_ms: number; runs: number }[] =>
   [...durations].sort(([a], [b]) => a - b).map(([index, runs]) => ({ up_to_ms: Math.round(upperEdge(index)), runs }))
 

@@ -19,7 +19,7 @@ export type UsageRecorderDeps = {
   store: Pick<UsageStore, 'add'>
   log: Log
   now?: () => Date
-  /** How often what has been used is written. */
+  /** How often the usage is written. */
   everyMs?: number
 }
 
@@ -32,18 +32,18 @@ type Addition = UsageAddition & { tenant: TenantId }
 
 const EVERY_MS = 2_000
 const HOUR_MS = 3_600_000
-/** Hours of tenants that wait for the store; what comes on top of them is lost. */
+/** How many hours of tenants may wait for the store; usage beyond that is lost. */
 const MAX_HOURS = 5_000
-/** Values of a dimension that wait for the store in one hour or day, above those that it keeps. */
+/** How many values of a dimension may wait for the store in one hour or day: more than the store keeps. */
 const MAX_KEYS = 1_000
 /** Additions that are written at the same time: the hour and the day of each dimension of two tenants. */
 const AT_ONCE = 20
-/** Each is for what another process was faster with, or for what gathered during the one before. */
+/** Further attempts are for additions on which another process was faster, and for usage that was added meanwhile. */
 const MAX_CLOSING_TRIES = 3
 
 /**
- * Adds up what the runs of this process have used, by hour, day and dimension, and adds the sums to the stored ones every two seconds. What
- * the store did not take is tried again, and counted once: an addition keeps its number until it is stored.
+ * Adds up the usage of this process's runs, by hour, day and dimension, and adds the sums to the stored ones every two seconds. A failed
+ * addition is repeated but counted only once, because it keeps its number until it is stored.
  */
 export class UsageRecorder {
   readonly #deps: UsageRecorderDeps
@@ -72,7 +72,7 @@ export class UsageRecorder {
     for (const by of DIMENSIONS) for (const key of keysOf(usage, by)) addRow(rows[by], [key, sums], MAX_KEYS)
   }
 
-  /** Stores what is waiting. What the store does not take now is lost. */
+  /** Stores the waiting usage. If the store fails now it is lost. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
     await this.#flushing
@@ -142,7 +142,7 @@ function keysOf(usage: RunUsage, by: Dimension): readonly string[] {
   return [by === 'crossed' ? crossedKey(CROSSED.map((each) => cut(usage[each] ?? NO_KEY))) : cut(usage[by] ?? NO_KEY)]
 }
 
-/** Longer values are cut, which some names of models may be. */
+/** Longer values, such as some model names, are cut. */
 const cut = (value: string): string => truncate(value, 256)
 
 const isAdded = (result: PromiseSettledResult<boolean> | undefined): boolean =>

@@ -21,9 +21,9 @@ import { addInto, OTHER, type OwnRows, REST } from './sums.ts'
 /** `from` and `to` are times in ISO 8601. */
 export type UsageQuery = {
   by: Exclude<Dimension, 'crossed'>
-  /** A second dimension by which the rows are divided, where `by` is one of these as well. */
+  /** A second dimension by which the rows are divided, if `by` is one of `CROSSED`, too. */
   and?: Crossed | undefined
-  /** The name of the pairs that are shown, where it is by `metadata`. */
+  /** The name of the pairs to show, if `by` is `metadata`. */
   name?: string | undefined
   bucket: Bucket
   from?: string | undefined
@@ -40,7 +40,7 @@ export type UsagePage = ApiType<'UsageResponse'>
 export type FlowFigures = ApiType<'FlowFigures'>
 
 const BUCKET_MS: Record<Bucket, number> = { hour: 3_600_000, day: DAY_MS }
-/** The span that is shown without `from`. */
+/** The time span that is shown without `from`. */
 const SHOWN_MS: Record<Bucket, number> = { hour: DAY_MS, day: 30 * DAY_MS }
 /** Hours or days that are read at a time. Each has at least one row. */
 const READ_AT_ONCE = 50
@@ -75,7 +75,7 @@ export class UsageReport {
     return { rows: page.map((row) => shown(row, and !== undefined)), next_cursor }
   }
 
-  /** The hours or days of a range, with the rows that are wanted. */
+  /** The hours or days of a range, with the requested rows. */
   async #read(tenant: TenantId, range: Omit<UsageRange, 'by'>, { by, and, name }: Division): Promise<Place[]> {
     const found = await this.#store.read(tenant, { by, ...range })
     if (name !== undefined) return found.map(({ start, rows }) => ({ start, rows: ofName(name, rows) }))
@@ -87,7 +87,7 @@ export class UsageReport {
     return found.map(({ start, rows }) => ({ start, rows: divide(rows, combinations.get(start) ?? new Map(), pair) }))
   }
 
-  /** What the runs of a flow have come to lately, for every flow by its name (D22.3). */
+  /** Returns the figures of each flow's recent runs, by the flow's name (D22.3). */
   async flows(tenant: TenantId): Promise<(flow: string) => FlowFigures> {
     const lastMs = Math.floor(this.#now().getTime() / BUCKET_MS.hour) * BUCKET_MS.hour
     const starts = Array.from({ length: HOURS }, (_, i) => at(lastMs - (HOURS - 1 - i) * BUCKET_MS.hour))
@@ -132,7 +132,7 @@ function ofName(name: string, rows: UsageRows): UsageRows {
 
 type Position = { start: string; key: string }
 
-/** Both the start of an hour or day and a key, of the last row that the client has. */
+/** A cursor has the start of the hour or day and the key of the last row that the client has. */
 function readCursor(cursor: string): Position {
   const [start, key] = decodeCursor(cursor, ['string', 'string'])
   const ms = Date.parse(start)
@@ -140,7 +140,7 @@ function readCursor(cursor: string): Position {
   return { start, key }
 }
 
-/** The rows of an hour or day by their keys, those behind the last one that the client has. */
+/** The rows of an hour or day by their keys, after the last one that the client has. */
 function sorted({ start, rows }: Place, last: Position | undefined): Row[] {
   const after = last?.start === start ? last.key : undefined
   return [...rows]

@@ -1,9 +1,9 @@
 import { durationClass } from './durations.ts'
 import type { RunUsage, UsageRows, UsageSums } from './port.ts'
 
-/** How the values that were not among the first ones of their hour or day are called, for clients and in the store. */
+/** The name, for clients and in the store, of all values beyond the first ones of an hour or day. */
 export const OTHER = 'other'
-/** Their key: a value may be called `other` as well. */
+/** The key of these values in memory, because a real value may also be called `other`. */
 export const REST = `${OTHER}\u0001`
 
 /** When the day of a time begins; both are in ISO 8601, in UTC. */
@@ -23,17 +23,17 @@ export const sumsOf = ({ hasFailed, isInvalid, ms, ...used }: RunUsage): UsageSu
 })
 
 export type OwnSums = Omit<UsageSums, 'durations'> & { durations: Map<number, number> }
-/** Rows that one place adds to. */
+/** Rows that only one part of the code changes. */
 export type OwnRows = Map<string, OwnSums>
 
-/** Adds to rows, and returns them all. A key that is new counts as `REST` where there are `maxKeys` others already. */
+/** Adds to rows, and returns them all. A new key counts as `REST` when there are already `maxKeys` others. */
 export function addRows(rows: UsageRows, added: UsageRows, maxKeys: number): UsageRows {
   const all = new Map([...rows].map(([key, sums]) => [key, copyOf(sums)]))
   addInto(all, added, maxKeys)
   return all
 }
 
-/** The same in place, for rows that nobody else holds: it takes no longer when there are many. */
+/** The same in place, for rows that are not shared. Its time does not depend on how many rows there are. */
 export function addInto(all: OwnRows, added: UsageRows, maxKeys: number): void {
   for (const row of added) addRow(all, row, maxKeys)
 }
@@ -59,5 +59,5 @@ export const SUMMED = [
   ...(['cache_write_tokens', 'output_tokens', 'cost_usd'] as const),
 ]
 
-/** A sum stays a number that JSON and every store keep. */
+/** Caps a sum to a number that JSON and every store can keep. */
 const capped = (sum: number) => Math.min(sum, Number.MAX_SAFE_INTEGER)

@@ -4,7 +4,7 @@ import type { LimitsView } from '../limits/limit-settings.ts'
 import type { UsageStore, UsageSums } from './port.ts'
 import { dayOf } from './sums.ts'
 
-/** A tenant as operators see it: what it holds now, what it has used today (UTC), and its budget of a day. */
+/** A tenant's figures for operators: its present load, its usage today (UTC), and its daily budget. */
 export type TenantView = TenantLoad & {
   runs_today: number
   failed_today: number
@@ -14,7 +14,7 @@ export type TenantView = TenantLoad & {
   usd_per_day: number | null
 }
 
-/** `next` is the last name, where there are more tenants behind it. `isIncomplete`: some processes have not answered. */
+/** `next` is the last name, if more tenants follow. `isIncomplete`: some processes have not answered. */
 export type TenantsPage = { tenants: TenantView[]; next: string | null; isIncomplete: boolean }
 
 export type TenantsDeps = {
@@ -59,7 +59,7 @@ async function viewOf({ usage, limits }: TenantsDeps, { tenant, load, day }: Sub
     tokens: sum((each) => each.input_tokens + each.output_tokens),
     cost_usd: sum((each) => each.cost_usd),
   }
-  const { tokens, cost_usd } = view?.used ?? ended // The budget counts each model call, also of runs that go on.
+  const { tokens, cost_usd } = view?.used ?? ended // The budget counts each model call, also of runs that have not ended.
   return {
     ...(load ?? { tenant, live_runs: 0, waiting_runs: 0, sessions: 0 }),
     runs_today: sum(({ runs }) => runs),

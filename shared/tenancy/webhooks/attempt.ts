@@ -20,7 +20,7 @@ const TIMEOUT_MS = 15_000
 const MAX_ANSWER_BYTES = 64 * 1024
 const MAX_RETRY_AFTER_MS = 3_600_000
 
-/** Sends one message through the egress. Never rejects. The receiver's answer is not kept, since it may repeat secrets. */
+/** Sends one message through the egress. Never rejects. The receiver's answer is not kept, because it may repeat secrets. */
 export async function attemptDelivery(
   { url, secrets, id, body }: Attempt,
   egress: Pick<Egress, 'request'>,
@@ -62,7 +62,7 @@ const SECOND = 1_000
 const MINUTE = 60_000
 const HOUR = 3_600_000
 
-/** The waits between the attempts: about 28 hours and nine attempts in all. */
+/** The waits between the attempts: nine attempts in about 28 hours. */
 export const RETRY_DELAYS_MS: readonly number[] = [
   5 * SECOND,
   30 * SECOND,
@@ -77,7 +77,7 @@ export const RETRY_DELAYS_MS: readonly number[] = [
 /** The consequence of an attempt: it was delivered, it is tried again after a wait, or it is given up. */
 export type Next = 'delivered' | 'dead' | { waitMs: number }
 
-/** `attempts` counts those made, this one included. The wait is lengthened by up to a tenth, so that retries do not come together. */
+/** `attempts` is their number, including this one. The wait is lengthened by up to a tenth, so that retries do not come at the same time. */
 export function nextAfter(result: AttemptResult, attempts: number, delays = RETRY_DELAYS_MS): Next {
   if (result.error === undefined) return 'delivered'
   const delay = delays[attempts - 1]

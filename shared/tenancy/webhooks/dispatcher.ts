@@ -26,13 +26,13 @@ export type DispatcherDeps = {
 const EVERY_MS = 1_000
 /** An attempt is repeated by another process when this one has not recorded its result by then. */
 const CLAIM_MS = 60_000
-/** A tenant with nothing under way may exceed it, up to twice as many. */
+/** A tenant without a running attempt may exceed it, up to twice as many in total. */
 const MAX_AT_ONCE = 64
 const MAX_PER_TENANT = MAX_AT_ONCE / 2
 const PAGE = 200
-/** Webhooks that one pass looks up at most, when those that may not be attempted fill the first page. */
+/** How many webhooks one pass visits at most, when entries that may not be attempted fill the first page. */
 const MAX_VISITS = 200
-/** Longer than all waits between the attempts together. */
+/** Longer than the sum of all waits between attempts. */
 const GIVEN_UP_AFTER_MS = 36 * 3_600_000
 const GIVEN_UP: AttemptResult = { error: 'The receiver failed for more than 36 hours.', isFinal: true }
 const DELETED: AttemptResult = { error: 'The webhook was deleted.', isFinal: true }
@@ -67,7 +67,7 @@ export class WebhookDispatcher {
     }, this.#deps.everyMs ?? EVERY_MS).unref()
   }
 
-  /** Ends the attempts that are under way; they are repeated later. */
+  /** Ends the running attempts; they are repeated later. */
   async close(): Promise<void> {
     this.#stop.abort()
     clearTimeout(this.#timer)
@@ -82,7 +82,7 @@ export class WebhookDispatcher {
     if (due.length === PAGE) await this.#visitWebhooks(nowMs)
   }
 
-  /** Looks up entries webhook by webhook, so that the many entries of one webhook do not delay those of the others. */
+  /** Reads entries webhook by webhook, so that the many entries of one webhook do not delay those of the others. */
   async #visitWebhooks(nowMs: number): Promise<void> {
     const { store } = this.#deps
     for (let visits = 0; visits < MAX_VISITS && !this.#stop.signal.aborted; visits++) {
@@ -174,8 +174,8 @@ export class WebhookDispatcher {
   }
 
   /**
-   * Messages that wait for a receiver that rests are not attempted, so that they would wait for ever. Returns whether there may be more
-   * of them.
+   * Gives up old messages. Messages to a resting receiver are not attempted, so they would otherwise wait forever. Returns whether
+   * there may be more of them.
    */
   async #giveUpOld(webhook: string, nowMs: number): Promise<boolean> {
     const { store } = this.#deps

@@ -12,7 +12,7 @@ import { findWebhook, type WebhookView } from './settings.ts'
 export type OutboxDeps = {
   configs: Pick<LiveConfigs, 'peek' | 'get' | 'stored'>
   store: DeliveryStore
-  /** CONSOLE_URL: with it messages have the address of a page about their event. */
+  /** CONSOLE_URL: if set, messages contain the address of a page about their event. */
   consoleUrl: string | undefined
   now?: () => Date
 }
@@ -25,7 +25,7 @@ export type WebhookStatus = WebhookView & { resting_until: string | null }
 
 export type DeliveryQuery = { status: DeliveryStatus | undefined; limit: number; cursor?: string }
 
-/** Stores events for the webhooks that want them, and shows and repeats their deliveries. */
+/** Stores events for the webhooks that subscribe to them, and shows and repeats their deliveries. */
 export class WebhookOutbox {
   readonly #configs: Pick<LiveConfigs, 'peek' | 'get' | 'stored'>
   readonly #store: DeliveryStore
@@ -40,7 +40,7 @@ export class WebhookOutbox {
   }
 
   /**
-   * Stores one delivery for each webhook of the tenant that wants the event; none for an event that was stored before. Throws
+   * Stores one delivery for each of the tenant's webhooks that subscribes to the event; none for an event that was stored before. Throws
    * `unavailable` when the store does not answer.
    */
   async publish(tenant: TenantId, event: WebhookEvent): Promise<void> {
@@ -52,7 +52,7 @@ export class WebhookOutbox {
     await Promise.all(wanting.map((webhook) => this.#store.add(tenant, this.#deliveryOf(tenant, webhook, message))))
   }
 
-  /** Whether a webhook of the tenant may want such events: most tenants have none, which is known where their configuration is kept. */
+  /** Whether a webhook of the tenant may subscribe to such events. Most tenants have none, which is known if their configuration is in memory. */
   mayWant(tenant: TenantId, type: WebhookEvent['type']): boolean {
     const { webhooks } = this.#configs.peek(tenant) ?? {}
     return webhooks?.some(({ enabled, events }) => enabled && events.includes(type)) ?? true
@@ -88,13 +88,13 @@ export class WebhookOutbox {
     return { deliveries: page.map(viewOf), next_cursor }
   }
 
-  /** Sends a delivery that has ended once more, also to a receiver that rests. Throws `not_found`, and `conflict` while it is pending. */
+  /** Sends an ended delivery once more, also to a resting receiver. Throws `not_found`, and `conflict` while it is pending. */
   async retry(tenant: TenantId, name: string, deliveryId: string): Promise<DeliveryView> {
     const { id: webhook } = findWebhook(await this.#configs.stored(tenant), name)
     const delivery = await this.#store.get(tenant, deliveryId)
     if (delivery?.webhook !== webhook) throw noDelivery(deliveryId)
     if (delivery.status === 'pending') {
-      await this.#store.enqueue(tenant, delivery) // An earlier call may have ended before it did this.
+      await this.#store.enqueue(tenant, delivery) // Repeated, because an earlier call may have failed before this step.
       throw stillPending(delivery)
     }
     const next_attempt_at = this.#now().toISOString()
@@ -154,6 +154,6 @@ const PATHS: Record<WebhookEventType, (subject: string) => string> = {
   'flow.ended': (traceId) => `activity/${runIdOf(traceId)}`,
 }
 
-/** The address of the page about what an event is about, in the console at this address. */
+/** The address of the console page about an event's subject. */
 const consolePage = (consoleUrl: string, { type, subject }: Pick<WebhookEvent, 'type' | 'subject'>): string =>
   `${consoleUrl}/${PATHS[type](encodeURIComponent(subject))}`

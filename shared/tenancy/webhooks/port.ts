@@ -2,10 +2,10 @@ import type { JsonObject } from '../../kernel/events.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { WebhookEventType } from '../tenant-config/config.ts'
 
-/** Something that happened to a thing of the tenant's. `data` holds ids and states only; the API has the rest. */
+/** A change of one of the tenant's objects. `data` has only ids and states; the API has the rest. */
 export type WebhookEvent = {
   type: WebhookEventType
-  /** The id of the run, permission request, plan or execution, or the budget's part that is used. An event is sent once per type and subject. */
+  /** The id of the run, permission request, plan or execution, or the used part of a budget. An event is sent once per type and subject. */
   subject: string
   /** ISO 8601. */
   at: string
@@ -15,11 +15,11 @@ export type WebhookEvent = {
 /** `pending`: to be sent, for the first time or again. `dead`: given up. */
 export type DeliveryStatus = 'pending' | 'delivered' | 'dead'
 
-/** One event on its way to one webhook, as the tenant sees it. Times are in ISO 8601. */
+/** The delivery of one event to one webhook, in the form that the tenant sees. Times are in ISO 8601. */
 export type Delivery = {
   /** Sent as `webhook-id`, the same at each attempt. */
   id: string
-  /** The id of the webhook; another one of the same name has another. */
+  /** The id of the webhook; a later webhook with the same name has another id. */
   webhook: string
   type: WebhookEventType | 'webhook.test'
   status: DeliveryStatus
@@ -45,7 +45,7 @@ export type ReceiverState = {
   failures: number
   /** Milliseconds since 1970; in the past when it is not resting. */
   restsUntilMs: number
-  /** When the webhook was last changed (ISO 8601): with the next change this state no longer counts. */
+  /** When the webhook was last changed (ISO 8601): after another change this state is no longer valid. */
   webhookUpdatedAt: string
 }
 
@@ -78,9 +78,9 @@ export interface DeliveryStore {
   enqueue(tenant: TenantId, delivery: Pick<Delivery, 'id' | 'webhook'>): Promise<void>
   /** The entries that are due, of all tenants or of one webhook, in the order of their times. */
   due(nowMs: number, page: { limit: number; webhook?: string }): Promise<Due[]>
-  /** The first webhook behind `after`, in the order of their ids, that has an entry, due or not. */
+  /** The first webhook after `after`, in the order of their ids, that has an entry, due or not. */
   webhookAfter(after: string | undefined): Promise<string | undefined>
-  /** Counts an attempt and takes the entry until `untilMs`. `undefined` when another process was faster. */
+  /** Counts an attempt and reserves the entry until `untilMs`. `undefined` when another process was faster. */
   claim(due: Due, untilMs: number): Promise<Due | undefined>
   /** Moves a claimed entry to a later time. */
   postpone(due: Due, dueMs: number): Promise<void>

@@ -11,7 +11,7 @@ const FAILURES_BEFORE_REST = 3
 const RESTS_MS: readonly number[] = [60_000, 120_000, 240_000, 480_000, 600_000]
 /** How many attempts for one webhook a process makes at a time. */
 export const MAX_AT_RECEIVER = 4
-/** How long this process may not know that another one has seen a receiver fail or accept a message. */
+/** How long this process may use outdated knowledge of a receiver. */
 const KNOWN_FOR_MS = 2_000
 const MAX_KNOWN = 10_000
 
@@ -26,7 +26,7 @@ export class Receivers {
     this.#store = store
   }
 
-  /** How many attempts may be under way. */
+  /** How many attempts may run at the same time. */
   async allowance(tenant: TenantId, webhook: Webhook, nowMs: number): Promise<number> {
     const known = this.#known.get(webhook.id) ?? { state: await this.#store.get(tenant, webhook.id) }
     this.#known.set(webhook.id, known, { noUpdateTTL: true })
@@ -60,14 +60,14 @@ export function restEnd(state: ReceiverState | undefined, webhook: Webhook, nowM
   return current && nowMs < current.restsUntilMs ? current.restsUntilMs : undefined
 }
 
-/** A webhook that was changed after its failures begins anew. */
+/** A webhook that was changed after its failures starts without them. */
 const currentState = (state: ReceiverState | undefined, { updated_at }: Webhook): ReceiverState | undefined =>
   state?.webhookUpdatedAt === updated_at ? state : undefined
 
 function afterFailure(before: ReceiverState | undefined, webhook: Webhook, nowMs: number): ReceiverState {
   const { failures: earlier, restsUntilMs } = currentState(before, webhook) ?? { failures: 0, restsUntilMs: 0 }
   const webhookUpdatedAt = webhook.updated_at
-  // Attempts that were under way together count as one failure of a receiver that rests.
+  // Failures of attempts that ran at the same time count as one, because the receiver already rests.
   if (nowMs < restsUntilMs) return { failures: earlier, restsUntilMs, webhookUpdatedAt }
   const failures = earlier + 1
   if (failures < FAILURES_BEFORE_REST) return { failures, restsUntilMs: 0, webhookUpdatedAt }

@@ -12,7 +12,7 @@ import { normalUrl } from '../tenant-config/settings.ts'
 /** Body of `PUT /config/webhooks/{name}`. */
 export type WebhookBody = ApiType<'WebhookRequest'>
 
-/** A webhook as it is shown: without its secret. */
+/** A webhook in the form in which the API shows it: without its secret. */
 export type WebhookView = Omit<StoredWebhook, 'id' | 'sealed'>
 
 export type WebhookSettingsDeps = {
@@ -25,7 +25,7 @@ export type WebhookSettingsDeps = {
 }
 
 const MAX_WEBHOOKS = 20
-/** How long the secret before the last change signs too, so that receivers can change theirs meanwhile. */
+/** How long messages are also signed with the previous secret, so that receivers have time to change theirs. */
 const OVERLAP_MS = 24 * 3_600_000
 
 /** Reads and changes the webhooks of a tenant. A change is stored before it returns. */
@@ -63,7 +63,7 @@ export class WebhookSettings {
     return toView(findWebhook(await this.#deps.configs.update(tenant, change), name))
   }
 
-  /** Deliveries that are pending are given up. Throws `not_found`. */
+  /** Pending deliveries are given up. Throws `not_found`. */
   async remove(tenant: TenantId, name: string): Promise<void> {
     await this.#deps.configs.update(tenant, (config) => {
       const removed = findWebhook(config, name)
@@ -105,7 +105,7 @@ export class WebhookSettings {
     if (secret === undefined)
       throw invalidRequest('a new webhook needs the secret that signs its messages', { param: '/secret' })
     const old = this.#secretBefore(tenant, before)
-    if (before && old === secret) return before.sealed // With the secret that it replaced, which may still sign.
+    if (before && old === secret) return before.sealed // The sealed value also has the previous secret, which may still be used for signing.
     const until = new Date(this.#now().getTime() + OVERLAP_MS).toISOString()
     const material: WebhookMaterial = old === undefined ? { secret } : { secret, previous: { secret: old, until } }
     return seal(JSON.stringify(material), contextOf(tenant, name), this.#deps.keyring)

@@ -130,7 +130,7 @@ const builtInFlow = (name: string, prompt: Prompt): Flow => ({
   is_built_in: true,
 })
 
-/** The flows that every tenant has, in the order of their names (D6.1). No stored flow has a uid like theirs. */
+/** The flows that every tenant has, in the order of their names (D6.1). No stored flow can have one of their uids. */
 export const BUILT_IN_FLOWS: readonly Flow[] = [
   builtInFlow('classify', CLASSIFY),
   builtInFlow('extract', EXTRACT),

@@ -7,7 +7,7 @@ import type { FlowDefinition, FlowTemplates, SubAgentDefinition } from './port.t
 import { createSchemaPaths, type SchemaPaths } from './schema-paths.ts'
 import { type ParsedTemplate, parseTemplate, type Reference } from './template.ts'
 
-/** Why a definition cannot be used. `path` is a JSON pointer into the definition. */
+/** A reason why a definition cannot be used. `path` is a JSON pointer into the definition. */
 export type FlowProblem = { path: string; message: string }
 
 /** `usesMemory`: at least one prompt holds the flow's memory. */
@@ -17,7 +17,7 @@ export type CompiledFlow = { templates: FlowTemplates; usesMemory: boolean }
 export type FlowProblems = readonly [FlowProblem, ...FlowProblem[]]
 
 /**
- * Checks a definition, for publishing and for execution alike (D6.3). Returns all problems, in the order of tools, sub-agents, schemas and
+ * Checks a definition, both for publishing and for execution (D6.3). Returns all problems, in the order of tools, sub-agents, schemas and
  * templates. A definition that was published has a little more time. Throws `unavailable` when the schemas cannot be checked at the moment.
  */
 export type CompileFlow = (
@@ -32,7 +32,7 @@ type CompilerDeps = {
   tools: () => readonly string[]
 }
 
-/** Remembers what it has compiled for as long as the definition object lives. The tools are checked each time: they may come and go. */
+/** Remembers what it has compiled for as long as the definition object lives. The tools are checked each time: tools may be added and removed. */
 export function createFlowCompiler({ checkers, tools }: CompilerDeps): CompileFlow {
   const compiled = new WeakMap<FlowDefinition, CompiledFlow>()
   return async (tenant, definition, { wasPublished } = {}) => {
@@ -137,7 +137,7 @@ function toCompiled(parsed: ReadonlyMap<string, ParsedTemplate>, agents: readonl
   })
   const references = [...parsed.values()].flatMap((template) => template.references)
   return {
-    usesMemory: !systemTemplate || references.some(({ root }) => root === 'memory'), // The default system prompt holds it.
+    usesMemory: !systemTemplate || references.some(({ root }) => root === 'memory'), // The default system prompt contains the memory.
     templates: {
       ...(systemTemplate && { system: systemTemplate }),
       ...(userTemplate && { user: userTemplate }),

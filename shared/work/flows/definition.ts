@@ -24,7 +24,7 @@ export function readDefinition(body: JsonObject): FlowDefinition {
   return definition
 }
 
-/** The same, with all problems. The definition lacks each field that is wrong, and a wrong schema in it allows everything. */
+/** The same, with all problems. Wrong fields are left out of the definition, and a wrong schema in it allows everything. */
 export function inspectDefinition(body: JsonObject): { definition: FlowDefinition; problems: Problem[] } {
   const reader = new DefinitionReader()
   const definition = reader.read(body)

@@ -34,7 +34,7 @@ export type DispatchSummary = Pick<
   error: ShownFailure | null
 }
 
-/** `GET /dispatches/{id}` (D6.8). `input`, `raw_output` and `output` are `null` where they are not kept or not there yet. */
+/** `GET /dispatches/{id}` (D6.8). `input`, `raw_output` and `output` are `null` when they are not kept or do not exist yet. */
 export type DispatchDetail = DispatchSummary & {
   input: JsonObject | null
   raw_output: string | null
@@ -68,7 +68,7 @@ export type StatsFilter = {
 
 export type DispatchLogDeps = {
   dispatches: Pick<DispatchStore, 'list' | 'get' | 'input' | 'output'>
-  /** The tenant's `audit.retention_days` at the moment: a record that is older is not shown, even when it is still stored. */
+  /** The tenant's `audit.retention_days` at the moment: older records are not shown, even if they are still stored. */
   retentionDays(tenant: TenantId): Promise<number>
   now?: () => Date
 }
@@ -76,7 +76,7 @@ export type DispatchLogDeps = {
 /** The span that `stats` shows without `from`. */
 const SHOWN_MS: Record<StatsBucket, number> = { hour: DAY_MS, day: 30 * DAY_MS }
 
-/** So long a record is kept whose deadline is as late as may be: a day behind that (D54.8). */
+/** How long a record with the latest possible deadline is kept: until a day after it (D54.8). */
 const LONGEST_MS = 8 * DAY_MS
 
 /** Reads the history of flow runs (api.md "Flow execution history", D6.8). Throws the same `not_found` for foreign and unknown ids. */
@@ -91,7 +91,7 @@ export class DispatchLog {
     this.#now = now
   }
 
-  /** Newest first. A page that `search.ts` has filtered may be short and have a next one. */
+  /** Newest first. A page that `search.ts` has filtered may be short although more pages follow. */
   async list(
     tenant: TenantId,
     filter: DispatchFilter,
@@ -140,7 +140,7 @@ export class DispatchLog {
   }
 
   /**
-   * The events of an execution from its stored record, each with its original time. One that has not ended has no terminal event.
+   * The events of an execution from its stored record, each with its original time. An execution that has not ended has no terminal event.
    * Throws `invalid_request` for a speed outside 0.1 to 100.
    */
   async replay(tenant: TenantId, traceId: string, options: ReplayOptions = {}): Promise<ReplayStream> {

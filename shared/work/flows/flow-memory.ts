@@ -15,7 +15,7 @@ export type MemoryPage = { entries: FlowMemoryEntry[]; next_cursor: string | nul
 
 type MemoryDeps = { flows: Pick<FlowStore, 'head'>; entries: FlowMemoryStore; now?: () => Date }
 
-/** The scope of what people correct, and the one that only the service writes to (api.md "Flow definition"). */
+/** The scope for people's corrections, and the one that only the service writes (api.md "Flow definition"). */
 const CORRECTIONS = 'corrections'
 const EVOLVE = 'evolve'
 
@@ -97,7 +97,7 @@ export class FlowMemory {
   }
 
   /**
-   * Stores a precedent in the scope `evolve`: the same input and output once, and the newest 20. Returns `false`, and stores nothing,
+   * Stores a precedent in the scope `evolve`: without duplicates, and only the newest 20. Returns `false`, and stores nothing,
    * when it is longer than 64 KiB of JSON.
    */
   async remember(tenant: TenantId, uid: string, precedent: { input: JsonObject; output: unknown }): Promise<boolean> {

@@ -48,7 +48,7 @@ export async function toYaml({ name, definition }: Flow): Promise<string> {
 
 class WrongFile extends Error {}
 
-/** The text of another error is not shown. */
+/** The text of any other error is not shown. */
 function reasonOf(cause: unknown): string {
   if (cause instanceof WrongFile) return cause.message
   if (!(cause instanceof AppError)) return 'it cannot be read'
@@ -63,7 +63,7 @@ async function filesIn(dir: string): Promise<string[] | undefined> {
   }
 }
 
-/** Names the folders in `dir`, in which somebody may expect flows. Those of a mounted ConfigMap begin with a dot. */
+/** Reports the folders in `dir`, because someone may expect flows in them. Folders of a mounted ConfigMap, which begin with a dot, are skipped. */
 async function folderProblems(dir: string): Promise<string[]> {
   const names = (await readdir(dir)).filter((name) => !FILE.test(name) && !name.startsWith('.')).sort()
   const stats = await Promise.all(names.map((name) => stat(join(dir, name)).catch(() => undefined)))
@@ -80,7 +80,7 @@ async function readFlow(path: string): Promise<{ id: string; tenant: TenantId; n
   return { id: `${tenant} ${name}`, tenant, name, body }
 }
 
-/** The values as JSON has them: what JSON cannot say, such as `.nan`, becomes null. */
+/** Values are converted to JSON: those that JSON cannot express, such as `.nan`, become null. */
 async function readMapping(path: string): Promise<JsonObject> {
   const stats = await stat(path)
   if (!stats.isFile()) throw new WrongFile('it is not a file')

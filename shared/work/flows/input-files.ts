@@ -10,8 +10,8 @@ type Place = { value: string; mediaType: string; at: string }
 const FILE_ID = /^file_[0-9a-f]{32}$/
 
 /**
- * The files that the input of a flow names: a property whose schema has `contentMediaType` holds a `file_id` (D47.6), `image/*` taking every type of image.
- * Throws `not_found`, and `invalid_request` for a value that is none, a file of another type, and one that no model may get.
+ * The files that the input of a flow names: a property whose schema has `contentMediaType` holds a `file_id` (D47.6), `image/*` accepts every type of
+ * image. Throws `not_found`, and `invalid_request` for a value that is no id, a file of another type, and a file that no model may get.
  */
 export async function inputFiles(
   tenant: TenantId,
@@ -33,7 +33,10 @@ export async function inputFiles(
   return found
 }
 
-/** In the properties and items of a schema. Content that is part of the input itself has a `contentEncoding`, or is a text and no id. */
+/**
+ * Finds the places of files in the properties and items of a schema. Content within the input itself has a
+ * `contentEncoding`, or is a text and no id.
+ */
 function placesIn(schema: unknown, value: unknown, at: string): Place[] {
   if (!isJsonObject(schema)) return []
   const { contentMediaType: mediaType, contentEncoding, properties, items } = schema

@@ -33,15 +33,15 @@ export class FlowLibrary extends StoredFlows {
   }
 
   /**
-   * Stores a draft, and with it the pointers of what was left out of the body. With `keeps_published` the version that is served goes on being
-   * served; otherwise the draft hides it. Throws `invalid_request`, `permission` for a built-in flow, and `conflict` when
-   * there are too many flows or the flow is deleted meanwhile.
+   * Stores a draft, with the pointers of fields that were left out of the body. With `keeps_published` the published version stays in use;
+   * otherwise the draft hides it. Throws `invalid_request`, `permission` for a built-in flow, and `conflict` when there are too many flows or
+   * the flow is deleted meanwhile.
    */
   put(tenant: TenantId, name: string, body: JsonObject, options: DraftOptions = {}): Promise<Flow> {
     return this.#announced(tenant, 'saved', this.#put(tenant, name, { body, ...options }))
   }
 
-  /** As `put`, but a definition equal to the flow's newest one changes nothing. */
+  /** Like `put`, but a definition equal to the flow's newest one changes nothing. */
   putIfChanged(tenant: TenantId, name: string, body: JsonObject): Promise<Flow> {
     return this.#put(tenant, name, { body, isUnchangedKept: true })
   }
@@ -81,7 +81,7 @@ export class FlowLibrary extends StoredFlows {
     const definition = version > head.version ? undefined : await this.definitionOf(tenant, { uid, version })
     if (!definition) throw notFound(`${name} has no version ${version}; GET /flows/${name}/revisions lists the newest`)
     if (publishes) await this.#assertCompiles(tenant, { name, definition })
-    // The published version is served until the new one is published.
+    // The published version stays in use until the new one is published.
     const save = { definition, uid, ...options, ...(publishes && { keeps_published: true as const }) }
     const saved = await this.#announced(tenant, 'saved', this.#save(tenant, name, save))
     return publishes ? this.#announced(tenant, 'published', this.#publish(tenant, saved)) : saved
@@ -96,7 +96,7 @@ export class FlowLibrary extends StoredFlows {
     this.#announce(tenant, 'deleted', head)
   }
 
-  /** Stores the result for `publish` as long as the version is the newest one; otherwise it is of no use and is dropped. */
+  /** Stores the result for `publish` if the version is still the newest one; otherwise it is dropped. */
   async saveEvaluation(
     tenant: TenantId,
     ref: FlowVersion,

@@ -24,13 +24,13 @@ export function checkSaved(name: string, body: JsonObject): void {
     throw invalidRequest(`name differs from ${name} in the path; leave it out or correct it`, { param: '/name' })
 }
 
-/** Throws for a built-in flow, which nobody changes. */
+/** Throws for a built-in flow, because these cannot be changed. */
 export function refuseBuiltIn(name: string): void {
   if (findBuiltIn(name))
     throw new AppError('permission', `${name} is built in and cannot be changed or deleted; use another name`)
 }
 
-/** A name of another form is no flow's: it is never looked up. */
+/** No flow can have a name of another form, so such names are never looked up. */
 export const isFlowName = (name: string): boolean => NAME.test(name)
 
 export const noFlow = (name: string): AppError => notFound(`there is no flow ${name}; GET /flows lists the flows`)
@@ -39,7 +39,7 @@ export const noFlow = (name: string): AppError => notFound(`there is no flow ${n
 export const noPublishedFlow = (name: string): AppError =>
   notFound(`there is no published flow ${name}; GET /flows lists the flows and their states`)
 
-/** A published version does not run when a draft was saved after it. */
+/** The error when a draft was saved after the published version, which hides it. */
 export const hiddenByDraft = ({ name, version, published_version: hidden }: Omit<Flow, 'definition'>): AppError =>
   notFound(
     `version ${hidden} of ${name} is published, but the draft ${version} hides it: POST /flows/${name}/publish publishes the draft, ` +

@@ -56,7 +56,7 @@ export type Flow = {
   /** The published version that runs although the newest one is a draft; absent when none does. */
   kept_version?: number
   is_built_in: boolean
-  /** JSON pointers of what stood beside the definition in the body that it was saved from. */
+  /** JSON pointers of the unknown fields in the body from which it was saved. */
   ignored_fields?: readonly string[]
 }
 
@@ -78,12 +78,12 @@ export type DispatchStatus = (typeof DISPATCH_STATUSES)[number]
 export const DISPATCH_KINDS = ['run', 'evaluation', 'batch'] as const
 /**
  * `evaluation`: a draft's run for `POST /flows/{name}/evaluate`, which the history of the flow does not show. `batch`: an item of a batch, whose id
- * is its `idempotency_key`; the job of its chunk alone ends it.
+ * is its `idempotency_key`; only the job of its chunk ends it.
  */
 export type DispatchKind = (typeof DISPATCH_KINDS)[number]
 
 /**
- * One execution of a flow, from the first moment on (api.md "Flow execution record"). queued -> running -> ok | invalid_output |
+ * One execution of a flow, from its beginning (api.md "Flow execution record"). queued -> running -> ok | invalid_output |
  * error, or rejected from the start. Each change is a compare-and-set.
  */
 export type Dispatch = {
@@ -95,9 +95,9 @@ export type Dispatch = {
   model: string
   fallback: FlowRoute | null
   served_instance: string | null
-  /** In whose turn its models are called; absent: `normal`. */
+  /** The priority of its model calls; absent: `normal`. */
   priority?: Priority
-  /** It has until then, and a client that does not wait (D54.8). Absent: it is expected at once. */
+  /** Set if it has time until then and no client waits (D54.8). Absent: it runs at once. */
   deadline_at?: string
   idempotency_key: string | null
   status: DispatchStatus
@@ -115,7 +115,7 @@ export type Dispatch = {
   /** The epoch of the executor that runs it or has run it; `null` while it is queued. */
   executor: number | null
   /**
-   * Whether its attempt may have changed something: `false` from its start on, and `true` before the first call of a tool that changes something (D34.2).
+   * Whether its attempt may have changed something: `false` at first, set to `true` before the first call of a tool that changes something (D34.2).
    */
   has_acted?: boolean
   /** How often executors have begun it; absent for the first time. */
@@ -156,7 +156,7 @@ export type DispatchEnd = Pick<
 
 /** Stores executions. Every method throws `unavailable` when the store does not answer. */
 export interface Dispatches {
-  /** Stores a dispatch, queued or rejected, together with its input. One that is queued survives a power failure only once its job does. */
+  /** Stores a dispatch, queued or rejected, together with its input. A queued one survives a power failure only when its job does. */
   create(tenant: TenantId, dispatch: Dispatch, input: JsonObject): Promise<void>
   get(tenant: TenantId, traceId: string): Promise<Dispatch | undefined>
   input(tenant: TenantId, traceId: string): Promise<JsonObject | undefined>
@@ -167,12 +167,12 @@ export interface Dispatches {
    * it: `input` need not read it.
    */
   begin(tenant: TenantId, traceId: string, executor: number): Promise<Dispatch | undefined>
-  /** running at an executor that is dead -> running here, once more (D34.2). Returns the dispatch as it is now, or `undefined` when it may not begin again. */
+  /** running at a dead executor -> running here, once more (D34.2). Returns the dispatch as it is now, or `undefined` when it may not begin again. */
   takeOver(tenant: TenantId, traceId: string, by: { from: number; executor: number }): Promise<Dispatch | undefined>
-  /** Records that this executor may change something for it from now on. Returns `false` when the executor does not run it any more. */
+  /** Records that this executor may change something for it from now on. Returns `false` when the executor no longer runs it. */
   noteAction(tenant: TenantId, traceId: string, executor: number): Promise<boolean>
   /**
-   * running -> ended, when the executor of this epoch still runs it; `executor: null` ends one that is queued. The output is stored
+   * running -> ended, when the executor of this epoch still runs it; `executor: null` ends a queued one. The output is stored
    * before the status, so that every ended dispatch has it. An output that is too long to be stored ends the dispatch with an error
    * instead. Returns the dispatch as it is now, or `undefined` when another process ended it first, also when that was an earlier
    * call of this one whose answer was lost. `mayWrite` is read before each write: a process that may no longer act writes nothing
@@ -199,7 +199,7 @@ export type DispatchQuery = {
 }
 export type DispatchPage = { dispatches: Dispatch[]; next_cursor: string | null }
 
-/** Executions, and the history that they make. */
+/** Executions and their history. */
 export interface DispatchStore extends Dispatches {
   /**
    * A queued dispatch that this process has just created, for the first caller only. It may have begun since: only a caller that also gets the

@@ -33,7 +33,7 @@ export function assertSpeed(speed: number | undefined): void {
   })
 }
 
-/** The frames of an execution, numbered from 1 (D6.8), or as its stream was when it began anew (D34.2). */
+/** The frames of an execution, numbered from 1 (D6.8), or like its stream after it was repeated (D34.2). */
 export function framesOf(dispatch: Dispatch, output: DispatchOutput | undefined): TimedFrame[] {
   const before = numbersBefore(dispatch)
   return eventsOf(dispatch, output).map((event, i) => {
@@ -43,8 +43,8 @@ export function framesOf(dispatch: Dispatch, output: DispatchOutput | undefined)
 }
 
 /**
- * The events that can be made of the record. The turns of an execution are stored with its end: until then, and when they are not kept, its
- * `started` is known alone. An execution that no executor began has only its error, or nothing yet.
+ * The events that can be made from the record. Turns are stored at the end of the execution: before that, and if they are not kept, only
+ * `started` is known. An execution that no executor has begun has only its error, or nothing yet.
  */
 function eventsOf(dispatch: Dispatch, output: DispatchOutput | undefined): FlowEvent[] {
   const stored = (output?.timeline ?? []).map(toEvent)
@@ -110,6 +110,6 @@ export class ReplayStream extends PullIterator<Frames> {
   async #pauseBefore({ atMs }: TimedFrame, speed: number): Promise<void> {
     const pauseMs = pauseOf(atMs - (this.#playedMs ?? atMs), speed)
     if (pauseMs < 1) return
-    await sleep(pauseMs, undefined, { signal: this.#left.signal, ref: false }).catch(() => {}) // The reader has left.
+    await sleep(pauseMs, undefined, { signal: this.#left.signal, ref: false }).catch(() => {}) // Rejects when the reader has left.
   }
 }

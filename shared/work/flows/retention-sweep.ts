@@ -9,12 +9,12 @@ export type RetentionSweepDeps = {
   /** The tenant's `audit.retention_days` at the moment. */
   retentionDays(tenant: TenantId): Promise<number>
   now?: () => Date
-  /** Bounds of one run; the next run goes on where it stopped. */
+  /** The limits of one run; the next run continues where it stopped. */
   maxTenants?: number
   maxRemoved?: number
 }
 
-/** Deletes what a tenant wants to keep no longer. Expiry alone deletes records by the retention that was set when they were made. */
+/** Deletes records beyond a tenant's present retention. Expiry alone uses the retention at the time when they were created. */
 export type RetentionSweep = {
   /** Returns how many records it has deleted. A call during a run joins it. Throws `unavailable`; the next run skips the tenant that failed. */
   run(): Promise<number>
@@ -42,7 +42,7 @@ export function createRetentionSweep(deps: RetentionSweepDeps): RetentionSweep {
         const beforeMs = now().getTime() - DAY_MS * (await retentionDays(tenant))
         removed += await dispatches.removeStartedBefore(tenant, beforeMs, maxRemoved - removed)
         if (removed < maxRemoved) continue
-        position = previous // The tenant may have more.
+        position = previous // The tenant may have more records to delete.
         return removed
       }
     }

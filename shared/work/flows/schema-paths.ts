@@ -18,7 +18,7 @@ const OPEN_ENDED = ['additionalProperties', 'unevaluatedProperties']
 const ITEM_LISTS = ['prefixItems', 'items']
 const OTHER_ITEMS = ['items', 'additionalItems', 'unevaluatedItems']
 const INDEX = /^(0|[1-9]\d*)$/
-/** Subschemas visited for one schema. No honest schema needs as many; after them every path is accepted. */
+/** How many subschemas are visited for one schema. No reasonable schema needs as many; beyond that every path is accepted. */
 const MAX_VISITS = 100_000
 
 /**

@@ -10,13 +10,13 @@ import type { FlowStore } from './store/flows.ts'
 export type FlowSummary = Omit<Flow, 'definition'>
 export type FlowPage = { flows: FlowSummary[]; next_cursor: string | null }
 
-/** Characters of JSON that the cached definitions of a process have together. */
+/** The most JSON characters of all cached definitions of a process. */
 const CACHED_CHARS = 64_000_000
 
 /** A tenant's flows and the built-in ones, as they are stored: by name, by version, and as they run. */
 export class StoredFlows {
   protected readonly store: FlowStore
-  /** Versions never change, so a cached one is never stale. The compiler remembers by these objects. */
+  /** Versions never change, so a cached one is never stale. The compiler's cache uses these objects as keys. */
   readonly #definitions = new LRUCache<string, FlowDefinition>({ maxSize: CACHED_CHARS })
 
   constructor(store: FlowStore) {
@@ -40,7 +40,7 @@ export class StoredFlows {
   }
 
   /**
-   * The version of a flow that runs, or this one, which must have been published once. Throws the same `not_found` for a flow that was never
+   * The published version of a flow, or this version, which must have been published once. Throws the same `not_found` for a flow that was never
    * published as for no flow, and another one for a published version that a draft hides.
    */
   async published(tenant: TenantId, name: string, version?: number): Promise<RunnableFlow> {
@@ -85,7 +85,7 @@ export class StoredFlows {
     const builtIn = findBuiltIn(name)
     if (builtIn) return builtIn
     const head = await this.head(tenant, name, isRecent)
-    // Without its revision the flow was deleted between the two reads.
+    // If the revision is missing, the flow was deleted between the two reads.
     const definition = head && (await this.definitionOf(tenant, head))
     return definition && asFlow(head, definition)
   }

@@ -12,17 +12,17 @@ const OPEN = '{{'
 const CLOSE = '}}'
 const MAX_REFERENCES = 200
 const MAX_PATH = 16
-/** Characters of a rendered template. More than any model reads, so a value that does not fit is cut. */
+/** The most characters of a rendered template: more than any model reads. A value that does not fit is cut. */
 const MAX_RENDERED = 4_000_000
 const CUT = '[cut]'
-/** Characters of a wrong reference that a message repeats. */
+/** How many characters of a wrong reference a message repeats. */
 const MAX_SHOWN = 80
 
 const FORMS = '{{.input.<path>}}, {{.sub_outputs.<name>}} or {{.memory}}'
 
 /**
  * Parses a template once; the values that `render` inserts are never parsed. References are `{{.input.<path>}}`,
- * `{{.sub_outputs.<name>[.<path>]}}` and `{{.memory}}` (D6.3). Strings are inserted as they are, other values as JSON, and an absent
+ * `{{.sub_outputs.<name>[.<path>]}}` and `{{.memory}}` (D6.3). Strings are inserted unchanged, other values as JSON, and an absent
  * value as the empty text. Returns a message when the text holds any other `{{`.
  */
 export function parseTemplate(text: string): ParsedTemplate | { problem: string } {
@@ -60,7 +60,7 @@ function render(segments: readonly Segment[], values: TemplateValues): string {
   return text
 }
 
-/** Follows own properties only, so that names such as `constructor` and `__proto__` find nothing that the value does not hold. */
+/** Follows own properties only, so that names such as `constructor` and `__proto__` find nothing unless the value really has them. */
 function lookUp(values: TemplateValues, { root, path }: Reference): unknown {
   let value: unknown = values[root]
   for (const key of path) {

@@ -9,7 +9,7 @@ import { failureOf, refusalOf } from './execute/outcome.ts'
 import type { Dispatch, DispatchEnd, DispatchKind, Flow, FlowRunRequest } from './port.ts'
 
 /**
- * A change of an execution's record: the next record, or `undefined` where it does not apply. README.md "The record" has the table. The
+ * A change of an execution's record: the next record, or `undefined` if it does not apply. README.md "The record" has the table. The
  * store writes what a transition returns by compare-and-set.
  */
 export type DispatchTransition = (dispatch: Dispatch) => Dispatch | undefined
@@ -21,7 +21,7 @@ export type Execution = {
   request: FlowRunRequest
   subject: string
   idempotencyKey: string | undefined
-  /** Its caller waits for its end, and reads no event before. */
+  /** Set when its caller only waits for its end, and reads no events before. */
   readsEnd?: boolean
   /** Aborted when its client has left. It then stops waiting for a place. */
   left?: AbortSignal
@@ -35,7 +35,7 @@ export type WaitingFlow = { traceId: string; wait: Pick<StartWait, 'standing'> }
 /** How long an execution may wait for an executor. */
 const MAX_QUEUED_MS = 30_000
 
-/** The record of an execution that has just been asked for. Its instance and model are still those of the request. */
+/** The record of a newly requested execution. Its instance and model are still those in the request. */
 export function newDispatch(
   { kind, flow, request, subject, idempotencyKey }: Execution,
   { traceId, audit, at }: { traceId: string; audit: Audit; at: Date },
@@ -43,7 +43,7 @@ export function newDispatch(
   const { deadline_hours: hours } = request
   const deadline = hours === undefined ? undefined : hoursAfter(at, hours)
   const { priority = deadline && 'batch' } = request
-  // Its record outlasts it by a day.
+  // The record is kept for at least a day after the execution.
   const expiresMs = Math.max(at.getTime() + DAY_MS * audit.retention_days, deadline ? Date.parse(deadline) + DAY_MS : 0)
   return {
     trace_id: traceId,
@@ -81,11 +81,14 @@ export const rejected = (dispatch: Dispatch, refusal: AppError): Dispatch => ({
   duration_ms: 0,
 })
 
-/** The refusal of a start whose process may still store it: another request, or its own refusal, has taken the id. */
+/** The refusal that takes the id of a start, so that the start cannot be stored later. */
 export const notStarted = (): AppError =>
   new AppError('unavailable', 'the run could not be started in time; send the request again', { retryAfterSecs: 1 })
 
-/** queued -> running, under the executor of this epoch: to dispatches that agree in `BEGINS` it sets the same fields, so that no one reads them before. */
+/**
+ * queued -> running, under the executor of this epoch: it sets the same fields in all dispatches that match `BEGINS`,
+ * so they need not be read before.
+ */
 export const BEGINS = { status: 'queued' } as const
 export const begunBy = (executor: number): Pick<Dispatch, 'status' | 'executor' | 'has_acted'> => ({
   status: 'running',
@@ -93,27 +96,27 @@ export const begunBy = (executor: number): Pick<Dispatch, 'status' | 'executor' 
   has_acted: false,
 })
 
-/** An execution that ends its executors is not begun again and again. A plan whose executors died twice is given up, too. */
+/** An execution may be the reason why its executors die, so it is begun only this often. A plan whose executors died twice is given up, too. */
 const MAX_STARTS = 2
-/** What no client waits for may be begun more often: it lasts long, and may see several executors die. */
+/** An execution without a waiting client may be begun more often: it takes long, so that several executors may die meanwhile. */
 const MAX_UNHURRIED_STARTS = 5
 
-/** Whether nobody waits for it: an item of a batch, or a run that has until its deadline. */
+/** Whether no client waits for it: it is an item of a batch, or a run with a deadline. */
 export const isUnhurried = ({ kind, deadline_at }: Pick<Dispatch, 'kind' | 'deadline_at'>): boolean =>
   kind === 'batch' || deadline_at !== undefined
 
-/** Whether it has time until a deadline, or had until less than a day ago: its record is kept then, however long its tenant keeps others (D54.8). */
+/** Whether its deadline has not passed for more than a day: its record is then kept, whatever its tenant's retention (D54.8). */
 export const isKeptByDeadline = ({ deadline_at }: Pick<Dispatch, 'deadline_at'>, nowMs: number): boolean =>
   deadline_at !== undefined && Date.parse(deadline_at) + DAY_MS > nowMs
 
-/** The job that executes it. Executions that can wait have slots of their own. */
+/** The job that executes it. Executions with a deadline have separate slots. */
 export const jobOf = (tenant: TenantId, { trace_id: id, deadline_at }: Dispatch): Job => ({
   kind: deadline_at === undefined ? 'flow' : 'batch',
   tenant,
   id,
 })
 
-/** Whether an execution may begin anew when its executor is dead: its client has asked for it once, and it has changed nothing (D34.2). */
+/** Whether an execution may be repeated when its executor has died: it has changed nothing (D34.2). */
 export const mayBeginAgain = (dispatch: Dispatch): boolean => {
   const { status, idempotency_key: key, has_acted, starts = 1 } = dispatch
   const isOnce = key !== null || isUnhurried(dispatch)
@@ -137,7 +140,7 @@ export const noteAction =
 
 const NUMBERS_OF_A_START = 1_000_000
 
-/** The events of an execution that began anew have higher numbers than all that its client may have got. */
+/** The events of a repeated execution have higher numbers than all that its client may have received. */
 export const numbersBefore = ({ starts = 1 }: Pick<Dispatch, 'starts'>): number => (starts - 1) * NUMBERS_OF_A_START
 
 /** running under this executor -> ended; with `executor: null` queued -> ended. */
@@ -156,13 +159,13 @@ export const end =
 
 type Ending = { executor: number | null; result: DispatchEnd; outputId?: string | undefined; at: Date }
 
-/** Whether this executor runs the execution; with `null`, whether it is queued. Nobody else ends it. */
+/** Whether this executor runs the execution; with `null`, whether it is queued. Only its holder may end it. */
 export const isHeldBy = (dispatch: Dispatch, executor: number | null): boolean =>
   dispatch.status === (executor === null ? 'queued' : 'running') && dispatch.executor === executor
 
 export const isEnded = ({ status }: Dispatch): boolean => status !== 'queued' && status !== 'running'
 
-/** Whether an execution has ended without a result of its own, so that the same request may be executed again. */
+/** Whether an execution was lost, and has no result, so that the same request may be executed again. */
 export const isLost = ({ status, error }: Dispatch): boolean =>
   status === 'rejected' || error?.code === EXECUTOR_LOST.code || error?.status === 503
 
@@ -170,21 +173,21 @@ export const isLost = ({ status, error }: Dispatch): boolean =>
 export type LossEvent =
   /** Its job was not accepted by the queue. */
   | { type: 'not_queued'; failure: FlowFailure }
-  /** It has waited for an executor for this long. */
+  /** It has waited this long for an executor. */
   | { type: 'waited'; ms: number }
   /**
-   * A client has cancelled it while it is queued (`null`), or while it is to begin anew because the executor of this epoch is dead. Where an executor
-   * runs it, the cancel is sent to that executor, which records the end.
+   * A client has cancelled it while it was queued (`null`), or before its repetition because the executor of this epoch has died. If an executor runs
+   * it, the cancel is sent to that executor, which records the end.
    */
   | { type: 'cancelled'; executor: number | null }
-  /** `ms` is how long this process knows of it: another executor may begin the execution anew. */
+  /** `ms` is how long this process has known that: another executor may repeat the execution. */
   | { type: 'executor_died'; executor: number; ms: number }
-  /** The queue gives up its job: the executors that took it have died each time. */
+  /** The queue gives up its job, because every executor that took it has died. */
   | { type: 'given_up' }
-  /** Its executor has done all that it can, and has not recorded the end. */
+  /** Its executor has finished without recording the end. */
   | { type: 'not_recorded'; executor: number }
 
-/** The end of an execution to which this event happens; `undefined` where it goes on, or has ended before. */
+/** The end of an execution after this event; `undefined` if it continues, or had already ended. */
 export function endBy(dispatch: Dispatch, event: LossEvent): DispatchEnd | undefined {
   const failure = failureBy(dispatch, event)
   if (!failure) return undefined

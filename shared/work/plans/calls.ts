@@ -29,7 +29,7 @@ export type PlanCallsDeps = Omit<SubmitDeps, 'plans' | 'queue' | 'broker'> & {
   files: StepFiles
 }
 
-/** The outputs of one answer, in characters of all steps together. */
+/** The most characters of all steps' outputs in one answer. */
 const MAX_OUTPUT_CHARS = 8 * 1024 * 1024
 const LEFT_OUT = '[left out: the outputs of this plan are too long for one answer]'
 const READ_AT_ONCE = 20
@@ -56,7 +56,10 @@ export class PlanCalls {
     return this.#shown(tenant, await submitPlan(tenant, { request, ...call }, this.#deps))
   }
 
-  /** Submits what is left of an ended plan as a new one (D27.2). Throws `conflict` for a plan that has not ended, and when all is done. */
+  /**
+   * Submits the unfinished steps of an ended plan as a new plan (D27.2). Throws `conflict` for a plan that has not
+   * ended, and when all steps are done.
+   */
   async retry(tenant: TenantId, planId: string, call: PlanCall): Promise<ShownSubmission> {
     const plan = await this.#stored(tenant, planId)
     return this.#shown(tenant, await submitRetry(tenant, { plan, ...call }, this.#deps))
@@ -81,32 +84,33 @@ export class PlanCalls {
   }
 
   /**
-   * A plan that no executor has begun is cancelled when this resolves; one that runs ends within 2 s, at its executor. Throws `conflict`
-   * when it has ended.
+   * A plan that no executor has begun is cancelled when this resolves; a running one ends within 2 s at its executor. Throws `conflict`
+   * when it has already ended.
    */
   async cancel(tenant: TenantId, planId: string): Promise<PlanView> {
     const { plans, broker, now } = this.#deps
     const changed = await plans.change(tenant, planId, requestCancel(now().toISOString()))
     const plan = changed ?? (await this.#stored(tenant, planId))
     if (!changed && isEnded(plan)) throw conflict(`the plan has ended already: it is ${plan.status}`)
-    // The executor that gets the job of an ended plan announces its end; one that runs the plan and is not told reads the request every second.
+    // For an ended plan, the executor that gets its job announces the end. If a running plan's executor does not get this message, it reads
+    // the request within a second.
     if (!isEnded(plan)) await broker.cancelRun(tenant, planRunId(planId)).catch(() => {})
     return this.#view(tenant, plan)
   }
 
   /**
-   * The events after number `after`, until the plan ends. Those of a plan that has ended are made from its record; `undefined` when
-   * none is left.
+   * The events after number `after`, until the plan ends. For an ended plan they are made from its record; `undefined` when no more
+   * events follow.
    */
   async frames(tenant: TenantId, planId: string, after: number): Promise<FrameStream | undefined> {
     const created = after === 0 ? this.#deps.plans.created(tenant, planId) : undefined
     const plan = created ?? (await this.#stored(tenant, planId))
     const events = eventsOf(plan)
     if (isEnded(plan) && after >= events.length) return undefined
-    // A reader who comes back gets the rest from the executor while it knows the run, in the order in which the reader got the beginning.
+    // A reader that reconnects gets the rest from the executor as long as that knows the run, so that the order of events matches the beginning.
     if (isEnded(plan) && after === 0) return replay(events, after)
     return watchPlan({
-      after: Math.min(after, events.length), // A number above the last event counts as the last (D4.5c).
+      after: Math.min(after, events.length), // A number above that of the last event is treated as the last (D4.5c).
       follow: (seq) => this.#deps.broker.followRun(tenant, planRunId(planId), seq),
       read: () => this.#find(tenant, planId),
     })
@@ -118,7 +122,10 @@ export class PlanCalls {
     return plan
   }
 
-  /** Returns a plan, and ends it first if its time was over before its turn came: the end is recorded by the first read, or by the executor that takes the plan. */
+  /**
+   * Returns a plan, and ends it first if its time was over before its turn came: this end is recorded by the first
+   * reader, or by the executor that takes the plan.
+   */
   async #find(tenant: TenantId, planId: string): Promise<PlanRecord | undefined> {
     const { plans, now } = this.#deps
     const plan = await plans.get(tenant, planId)

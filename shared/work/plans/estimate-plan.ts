@@ -22,8 +22,8 @@ export type PlanEstimateDeps = {
 }
 
 /**
- * What the steps of a plan would call first, and cost, without what they read of each other's outputs (D57). It queues nothing. Throws what
- * `submit` throws for a plan that cannot be carried out, and `unavailable` when there is no model for it.
+ * Estimates the first model calls of a plan's steps, and their cost, without the outputs that they read from each other (D57). It queues
+ * nothing. Throws the errors of `submit` for a plan that cannot be carried out, and `unavailable` when there is no model for it.
  */
 export async function estimatePlan(tenant: TenantId, request: PlanRequest, deps: PlanEstimateDeps): Promise<Estimate> {
   const files = await stepFiles(tenant, request, deps)

@@ -2,8 +2,8 @@ import { graphOf } from './graph.ts'
 import type { PlanEvent, PlanRecord, StepState } from './port.ts'
 
 /**
- * The events of a plan, made of what is stored of it. The start of a step comes after the ends of its dependencies, whatever the clocks of the
- * executors said. A step that was repeated has a start for each attempt, so that the events keep their numbers.
+ * The events of a plan, made from its record. The start of a step comes after the ends of its dependencies, even if the executors' clocks
+ * differ. A repeated step has a start for each attempt, so that the events keep their numbers.
  */
 export function eventsOf(plan: PlanRecord): PlanEvent[] {
   const dependencies = new Map(plan.steps.map(({ id, depends_on: after = [] }) => [id, after]))
@@ -11,13 +11,13 @@ export function eventsOf(plan: PlanRecord): PlanEvent[] {
   const ends = new Map<string, string>()
   const done = new Set(plan.states.filter(({ status }) => status === 'done').map(({ id }) => id))
   for (const state of inWaves(plan)) {
-    // A skipped step does not wait for the dependencies that went on.
+    // A skipped step does not wait for dependencies that were still running.
     const causes = (dependencies.get(state.id) ?? []).filter((id) => !isSkipped(state) || !done.has(id))
     const after = causes.map((id) => ends.get(id) ?? '')
     const start = latest([...after, state.started_at ?? ''])
     const end = latest([start, state.ended_at ?? ''])
     ends.set(state.id, end)
-    if (state.taken_from !== undefined) continue // It has happened in the plan that had it.
+    if (state.taken_from !== undefined) continue // These events belong to the plan that has carried out the step.
     for (const at of state.earlier_starts ?? [])
       placed.push({ place: latest([...after, at]), event: stepStarted(plan, { ...state, started_at: at }) })
     if (state.started_at !== null) placed.push({ place: start, event: stepStarted(plan, state) })

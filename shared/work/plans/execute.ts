@@ -10,15 +10,15 @@ import { beginNextSteps, cancelled, endStep, finish, giveBack, interrupt, noteSp
 
 export type PlanExecutionDeps = StepRunsDeps & {
   plans: Plans
-  /** The plan shall be cancelled. The mark in the record says so, too, and is looked at every second. */
+  /** Aborted when the plan must be cancelled. The record has a mark for that, too, which is checked every second. */
   cancelled: AbortSignal
-  /** No further step begins. The plan is given back when the running ones have ended. */
+  /** Aborted when no further step may begin. The plan is given back when the running steps have ended. */
   draining: AbortSignal
-  /** The steps must end now, and the plan is given back; it is left as it is when this process may not write. */
+  /** Aborted when the steps must end now. The plan is given back, or left as it is if this process may not write. */
   stopped: AbortSignal
   /** Whether this process has another epoch now, so that it may never write the plan again. By default it keeps its epoch. */
   isReplaced?(): boolean
-  /** How often the record is looked at. */
+  /** How often the record is read. */
   lookEveryMs?: number
 }
 
@@ -28,7 +28,7 @@ export type PlanOutcome = 'ended' | 'given_back' | 'lost'
 /**
  * Executes a plan that this executor has claimed. `plan` is the record that the claim returned (`claim`, `begin` or `takeOver`): steps
  * that it shows as running begin here. Yields all events of the plan from its start on, also those of earlier executors. A step is
- * recorded as running before it starts. While `mayWrite` says no, no step begins and nothing is written. Throws `unavailable` when
+ * recorded as running before it starts. While `mayWrite` returns `false`, no step begins and nothing is written. Throws `unavailable` when
  * the store has been away for 15 s. Leaving the iteration aborts the steps and records nothing.
  */
 export async function* executePlan(
@@ -39,7 +39,7 @@ export async function* executePlan(
   const events = new EventQueue<PlanEvent>(Infinity) // A plan has at most two events for each step.
   const execution = new PlanExecution(tenant, plan, { deps, send: (event) => events.push(event) })
   const ended = execution.run().finally(() => events.close())
-  ended.catch(() => {}) // It is thrown below, unless the reader has left.
+  ended.catch(() => {}) // The error is thrown below, unless the reader has left.
   try {
     yield* events
     return await ended
@@ -56,9 +56,9 @@ const HALTS: Record<Halt, HaltTransition> = { cancelled, timeout: timedOut, stop
 
 const LOOK_EVERY_MS = 1_000
 const FENCE_EVERY_MS = 200
-/** Time for aborted steps to end before they are recorded as failed. */
+/** How long aborted steps may take to end before they are recorded as failed. */
 const GRACE_MS = 500
-/** Time for aborted steps to end before they are left behind. */
+/** How long aborted steps may take to end before they are no longer waited for. */
 const LEAVE_MS = 5_000
 
 class PlanExecution {
@@ -68,7 +68,7 @@ class PlanExecution {
   readonly #runs: StepRuns
   /** On the clock of `performance.now()`. */
   readonly #deadline: number
-  /** The record as this process has read or written it last. */
+  /** The record that this process has read or written last. */
   #plan: PlanRecord
   #hasNews = false
   #wake = () => {}
@@ -137,7 +137,7 @@ class PlanExecution {
     return next.status === 'queued' ? 'given_back' : undefined
   }
 
-  /** Returns the record as it is now; `undefined` when this process is to write nothing more. Waits while it may not write. */
+  /** Returns the record as it is now; `undefined` when this process must write nothing more. Waits while it may not write. */
   async #write(): Promise<PlanRecord | undefined> {
     const { plans, mayWrite, stopped, isReplaced, storeWaitMs } = this.#deps
     const isLook = this.#runs.count > 0 && this.#runs.ends.size === 0 && !this.#haltOf(this.#plan)
@@ -153,7 +153,7 @@ class PlanExecution {
         if (changed || !isRefused) return changed
       } catch (cause) {
         if (!isLook || !hasKind(cause, 'unavailable')) throw cause
-        return this.#plan // The steps go on without the store until one has ended.
+        return this.#plan // The steps continue without the store until one has ended.
       }
       if (this.#isLeft || stopped.aborted || isReplaced?.()) return undefined
       await sleep(FENCE_EVERY_MS)
@@ -189,7 +189,7 @@ class PlanExecution {
     return stopped.aborted ? 'stopped' : undefined
   }
 
-  /** Waits for a step's end, a signal, the deadline, or the time to look at the record. All plans of a process look at the same time, with one read. */
+  /** Waits for a step's end, a signal, the deadline, or the next time to read the record. The records of all plans of a process are read together. */
   async #pause(): Promise<void> {
     if (this.#hasNews || this.#haltOf(this.#plan)) return
     const { promise, resolve } = Promise.withResolvers<void>()

@@ -11,7 +11,7 @@ export type WatchedPlan = Pick<WatchOptions, 'after' | 'silentMs' | 'retryMs'> &
   Required<Pick<WatchOptions, 'follow'>> & { read(): Promise<PlanRecord | undefined> }
 
 /**
- * The frames of a plan that has not ended, through as many executors as it takes, until `plan_ended`. When no executor sends the end,
+ * The frames of a plan that has not ended, through as many executors as needed, until `plan_ended`. When no executor sends the end,
  * it is taken from the stored record.
  */
 export const watchPlan = ({ read, ...options }: WatchedPlan): FollowedRun =>
@@ -26,7 +26,7 @@ export const watchPlan = ({ read, ...options }: WatchedPlan): FollowedRun =>
       if (!found || (found.plan && !isEnded(found.plan))) return undefined
       const events = found.plan ? eventsOf(found.plan) : []
       const [rest, last] = [renderEvents(events, lastSeq), events.at(-1)]
-      // An executor that was lost has sent more events than the record has.
+      // A lost executor has sent more events than the record has.
       const isAhead = !rest && last && lastSeq !== options.after
       return { frames: isAhead ? { text: renderFrame(lastSeq, last), lastSeq } : rest }
     },
@@ -42,8 +42,8 @@ export function renderEvents(events: readonly PlanEvent[], after: number): Frame
 const HEAD = /^id: (\d+)\nevent: (\w+)\n/
 
 /**
- * Reads frames of a plan's run after number `after`. Leaves out those before it, since a run that was queued is read from its start,
- * and the `error` of an executor that stopped before the plan had ended. A failure of the reader gets the number of the last frame that
+ * Reads frames of a plan's run after number `after`. Leaves out earlier frames, because a queued run is read from its start, and the
+ * `error` of an executor that stopped before the plan had ended. The frame of a reader's failure gets the number of the last frame that
  * the reader has (D4.2).
  */
 function unreadFrames({ text, lastSeq, failure }: Frames, after: number): Read {

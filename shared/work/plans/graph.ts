@@ -20,8 +20,8 @@ export function graphOf(steps: readonly PlanStep[]): StepGraph {
 }
 
 /**
- * Sorts steps into waves: each step comes in the first wave after all its dependencies. Steps in a circle of dependencies, and
- * the steps behind it, are `stuck`. Dependencies on steps that do not exist count for nothing.
+ * Sorts steps into waves: each step is in the first wave after all its dependencies. Steps in a circle of dependencies, and
+ * steps that depend on them, are `stuck`. Dependencies on unknown steps are ignored.
  */
 export function wavesOf(steps: readonly PlanStep[]): { waves: PlanStep[][]; stuck: PlanStep[] } {
   const dependents = dependentsOf(steps)

@@ -26,15 +26,15 @@ export function createPlanRuns({ plans, now }: PlanRunsDeps): QueuedRunSource {
       const plan = await plans.get(tenant, id)
       if (plan?.status !== 'queued') return false
       const changed = await plans.change(tenant, id, requestCancel(now().toISOString()))
-      return changed?.status === 'cancelled' // The executor that gets its job announces the end.
+      return changed?.status === 'cancelled' // The executor that gets the plan's job announces the end.
     },
   }
 }
 
-/** Plans of a tenant that are at work at the same time, among which a step is looked for. */
+/** Among how many running plans of a tenant a step is searched. */
 const MOST_AT_WORK = 200
 
-/** Finds the runs of the steps that are at work, by the newest plans of the tenant that run. */
+/** Finds the runs of running steps in the newest running plans of the tenant. */
 export const createStepRuns = ({ plans }: { plans: Pick<Plans, 'list'> }): QueuedRunSource => ({
   async find(tenant, runId) {
     const { plans: running } = await plans.list(tenant, { status: 'running', limit: MOST_AT_WORK })

@@ -25,7 +25,10 @@ export function* planProblems({ steps, parallel = false }: Plan): Generator<Plan
   if (parallel) yield* writesProblems(steps)
 }
 
-/** The problem of a plan that a model proposes, in words for the model. A plan without steps is none: nothing will be queued (api.md "plan_queued"). */
+/**
+ * The problem of a plan that a model proposes, in words for the model. A plan without steps has no problem: nothing
+ * will be queued (api.md "plan_queued").
+ */
 export const proposalProblem = (plan: Plan): string | undefined =>
   plan.steps.length === 0 ? undefined : planProblem(plan)?.message
 
@@ -80,7 +83,7 @@ function* circleProblems(steps: readonly PlanStep[]): Problems {
 
 const MAX_SHOWN_STEPS = 6
 
-/** The ids of the steps; of many the first ones and the last. */
+/** The ids of the steps; if there are many, the first ones and the last. */
 function shownCircle(steps: readonly PlanStep[]): string[] {
   const names = steps.map(({ id }) => nameOf(id))
   if (names.length <= MAX_SHOWN_STEPS) return names
@@ -101,7 +104,7 @@ function* writesProblems(steps: readonly PlanStep[]): Problems {
   }
 }
 
-/** Adds the path to `writers`, which are those of the wave by normalized path, unless it has a problem. */
+/** Adds the path to `writers` (the wave's writers by normalized path), unless it has a problem. */
 function writeProblem(id: string, written: string, writers: Map<string, string>): string | undefined {
   const path = workspacePath(written)
   if (path === undefined)
@@ -119,7 +122,7 @@ function workspacePath(written: string): string | undefined {
   return path === '.' || path === '..' || path.startsWith('../') ? undefined : path
 }
 
-/** An id or a path as a message shows it. */
+/** Shortens an id or a path for a message. */
 function nameOf(id: string): string {
   const short = truncate(id, MAX_ID_CHARS)
   return PLAIN_NAME.test(short) ? short : JSON.stringify(short)

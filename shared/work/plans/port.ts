@@ -5,7 +5,7 @@ import type { TenantId } from '../../kernel/tenant.ts'
 export const PLAN_STATUSES = ['queued', 'running', 'done', 'failed', 'cancelled'] as const
 export type PlanStatus = (typeof PLAN_STATUSES)[number]
 
-/** Why a tick submits no plan: the one before has not ended, the tenant's rate is used up, or it has too many plans that wait or run. */
+/** Why a tick submits no plan: the previous one has not ended, the tenant's rate is used up, or too many of its plans wait or run. */
 export type SkipReason = 'plan_not_ended' | 'rate_limit' | 'plan_limit'
 
 export const STEP_STATUSES = ['pending', 'running', 'done', 'failed', 'skipped'] as const
@@ -25,20 +25,20 @@ export type StepState = {
   /** The starts of attempts that were cut off, when the step may be repeated. */
   earlier_starts?: readonly string[]
   /**
-   * Whether its attempt may have changed something: `false` from its start on, and `true` before the first call of a tool that changes something.
-   * Absent where the executor records no such calls (`By`).
+   * Whether its attempt may have changed something: `false` at first, set to `true` before the first call of a tool that changes something.
+   * Absent if the executor records no such calls (`By`).
    */
   has_acted?: boolean
   /** The usage of its attempts. Absent when none has ended in the executor that began it. */
   spent?: Spent
-  /** The output of a done step that is short; that of others is stored apart. */
+  /** The output of a done step, if it is short; longer ones are stored separately. */
   output?: string
-  /** The plan that has carried the step out; this one has taken it over as done (D27.2). */
+  /** The plan that has carried out the step; this plan has taken it over as done (D27.2). */
   taken_from?: string
 }
 
 /**
- * A queued plan as it is stored (api.md "Plan", D7). Every change is a compare-and-set of the whole record by a pure transition, made
+ * The stored record of a queued plan (api.md "Plan", D7). Every change is a compare-and-set of the whole record by a pure transition, made
  * before the side effect that it allows. `states` are in the order of `steps`.
  */
 export type PlanRecord = {
@@ -48,17 +48,17 @@ export type PlanRecord = {
   steps: readonly PlanStep[]
   parallel: boolean
   timeout_secs: number | null
-  /** In whose turn the models of its steps are called; absent: `batch`. */
+  /** The priority of its steps' model calls; absent: `batch`. */
   priority?: Priority
-  /** It begins within this many seconds of its submission, or not at all. */
+  /** If it has not begun within this many seconds of its submission, it fails. */
   wait_secs?: number
-  /** It has ended by then. */
+  /** The time by which it must end. */
   deadline_at?: string
   status: PlanStatus
   states: readonly StepState[]
   /** The first failure. */
   error: string | null
-  /** Why it ended before its steps did, when its time was over (D54.7). */
+  /** The reason if it ended before its steps because its time was over (D54.7). */
   error_code?: 'no_room' | 'timeout'
   /** The epoch of the executor that runs it or has run it; `null` while it is queued. */
   executor: number | null
@@ -74,8 +74,8 @@ export type PlanRecord = {
 }
 
 /**
- * A transition: the next record, or `undefined` when it does not apply to this one. It has no effects. `steps` never change. One that
- * returns the record itself changes nothing, and nothing is written.
+ * A transition: the next record, or `undefined` when it does not apply to this one. It has no effects. `steps` never change. If it
+ * returns the record itself, nothing is written.
  */
 export type PlanTransition = (plan: PlanRecord) => PlanRecord | undefined
 
@@ -95,14 +95,14 @@ export type PlanLimits = { maxPlans: number; maxBytes: number }
 /** Stores plans. Every method throws `unavailable` when the store does not answer. */
 export interface Plans {
   /**
-   * Returns `false` when a plan with this id is stored already. Throws `rate_limit` when the plans of the tenant that have not ended are as
-   * many, or as long, as its limits allow (`PlanLimits`), and then stores nothing.
+   * Returns `false` when a plan with this id is already stored. Throws `rate_limit`, and stores nothing, when the tenant's open plans have
+   * reached its limits (`PlanLimits`).
    */
   create(tenant: TenantId, plan: PlanRecord): Promise<boolean>
-  /** Deletes a plan whose creation was refused, unless it has begun. Can be repeated. */
+  /** Deletes a plan whose creation was refused, unless it has begun. May be repeated. */
   takeBack(tenant: TenantId, planId: string): Promise<void>
   get(tenant: TenantId, planId: string): Promise<PlanRecord | undefined>
-  /** A plan that this process has stored a moment ago, as it was stored. It may have begun since: only a caller that also gets its start notice may use it. */
+  /** A plan that this process has just stored, in that state. It may have begun since: only a caller that also gets its start notice may use it. */
   created(tenant: TenantId, planId: string): PlanRecord | undefined
   /** The same, for the first caller only. */
   takeCreated(tenant: TenantId, planId: string): PlanRecord | undefined
@@ -111,8 +111,8 @@ export interface Plans {
   /** Newest first. Throws `invalid_request` for an invalid cursor. */
   list(tenant: TenantId, query: PlanQuery): Promise<PlanPage>
   /**
-   * queued -> running, together with the first steps, with one command that reads nothing before. Returns the plan as it is then, and
-   * `undefined` when it is not queued, does not exist, or `mayWrite` says no. `executePlan` starts its steps.
+   * queued -> running, together with the first steps, with a single command. Returns the new plan, or `undefined` when it is not
+   * queued, does not exist, or `mayWrite` returns `false`. `executePlan` starts its steps.
    */
   begin(
     tenant: TenantId,
@@ -121,8 +121,8 @@ export interface Plans {
     mayWrite?: () => boolean,
   ): Promise<PlanRecord | undefined>
   /**
-   * Applies a transition by compare-and-set, again when another write came first. Returns the record as it is now, or `undefined` when the
-   * transition does not apply, the plan does not exist, or `mayWrite`, which is read before each write, says no.
+   * Applies a transition by compare-and-set, and repeats it when another write came first. Returns the new record, or `undefined` when the
+   * transition does not apply, the plan does not exist, or `mayWrite`, which is called before each write, returns `false`.
    */
   change(
     tenant: TenantId,
@@ -130,7 +130,7 @@ export interface Plans {
     transition: PlanTransition,
     mayWrite?: () => boolean,
   ): Promise<PlanRecord | undefined>
-  /** Whether the output of a step of this plan is so short that it is recorded with the step's end (`StepState`), and not saved. */
+  /** Whether the output of a step of this plan is short enough to be recorded with the step's end (`StepState`) instead of being saved. */
   isRecordedWithEnd(tenant: TenantId, planId: string, output: string): boolean
   /** Stores the output of a step, before the step is recorded as done. A repetition replaces it. */
   saveOutput(tenant: TenantId, planId: string, stepId: string, output: string): Promise<void>

@@ -10,7 +10,7 @@ export type ReconcileDeps = {
 
 /**
  * Queues every plan that has not ended, has lost its job, and is executed by no living executor. Only plans without a job are read, so
- * that the plans that wait cost little. Throws `unavailable` when the store or the queue does not answer.
+ * that waiting plans cost little. Throws `unavailable` when the store or the queue does not answer.
  */
 export async function reconcilePlans({ plans, queue, isAlive }: ReconcileDeps): Promise<void> {
   let after: string | undefined

@@ -3,10 +3,10 @@ import { isEnded } from './plan-runs.ts'
 import type { PlanRecord, StepState } from './port.ts'
 import { newPlan } from './transitions.ts'
 
-/** Outputs are kept for 60 days, and the new plan needs them for 30: it repeats steps that were done longer ago. */
+/** Outputs are kept for 60 days, and the new plan needs them for 30: so it repeats steps that were done longer ago. */
 const TAKEN_WITHIN_MS = 30 * 86_400_000
 
-/** Throws `conflict` for a plan that has not ended, and for one in which nothing is left to do. */
+/** Throws `conflict` for a plan that has not ended, and for one in which all steps are done. */
 export function assertRepeatable(plan: PlanRecord): void {
   if (!isEnded(plan))
     throw conflict(`the plan is ${plan.status}: wait for its end, or cancel it, before it is repeated`)
@@ -32,8 +32,8 @@ export function retryOf(plan: PlanRecord, { id, subject, idempotencyKey, at }: R
 }
 
 /**
- * The done steps that are not repeated. The files of a plan go with it, so that a step whose files another step may read is carried out
- * again: one with `writes` that a repeated step depends on, directly or over others.
+ * The done steps that are not repeated. The files of a plan are deleted with it, so a step whose files are still needed is repeated,
+ * too: one with `writes` on which a repeated step depends, directly or indirectly.
  */
 function takenFrom({ plan_id, steps, states }: PlanRecord, nowMs: number): StepState[] {
   const isKept = ({ status, ended_at }: StepState) =>

@@ -13,7 +13,7 @@ import { type PlanSummary, planSummary } from './view.ts'
 /** Body of `PUT /plans/schedules/{name}`, checked against its schema. */
 export type ScheduleRequest = TimingInput & { plan: PlanRequest; paused?: boolean }
 
-/** A schedule as the API shows it. */
+/** A schedule in the form in which the API shows it. */
 export type ScheduleView = Omit<PlanSchedule, 'timing' | 'is_paused'> &
   TimingInput &
   TickRecord & {
@@ -39,14 +39,14 @@ type LastPlans = ReadonlyMap<string, PlanHead>
 
 type Page = { page: PlanSchedule[]; hasMore: boolean }
 
-/** About the size of the schedules of one page. */
+/** The approximate size of the schedules on one page. */
 const MAX_PAGE_BYTES = 1024 * 1024
 const READ_AT_ONCE = 5
 
-/** Those that are shown. */
+/** How many ticks are shown. */
 const NEXT_TICKS = 5
 
-/** It is stored again with each plan that it submits. As JSON in UTF-8. */
+/** The most bytes of its JSON in UTF-8, because it is stored again with each plan that it submits. */
 const MAX_PLAN_BYTES = 256 * 1024
 
 /**
@@ -82,7 +82,7 @@ export class PlanSchedules {
     return this.#view(tenant, schedule, record)
   }
 
-  /** In the order of their names; fewer than asked for when their plans are long. Throws `invalid_request` for an invalid cursor. */
+  /** In the order of their names; fewer than requested when their plans are long. Throws `invalid_request` for an invalid cursor. */
   async list(
     tenant: TenantId,
     { limit, cursor }: { limit: number; cursor?: string },
@@ -97,7 +97,7 @@ export class PlanSchedules {
     const schedules: ScheduleView[] = []
     for (const schedule of page) {
       schedules.push(this.#viewOf(schedule, recordOf(schedule), lastPlans))
-      await setImmediate() // The ticks of a rare pattern take milliseconds: other work goes on between two.
+      await setImmediate() // Computing the ticks of a rare pattern takes milliseconds, so other work may run between two schedules.
     }
     return { schedules, next_cursor: hasMore ? encodeCursor([last]) : null }
   }
@@ -147,8 +147,8 @@ export class PlanSchedules {
   }
 
   /**
-   * Tells the queue of all stored schedules: at start, and when it may have lost some. Those that were stored with more frequent ticks
-   * than are allowed now are slowed down. Throws `unavailable`.
+   * Sends all stored schedules to the queue: at start, and when it may have lost some. Schedules with more frequent ticks than are
+   * allowed now are slowed down. Throws `unavailable`.
    */
   async restore(): Promise<void> {
     const { store, schedules, leastSecs } = this.#deps

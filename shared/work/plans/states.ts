@@ -4,13 +4,13 @@ import { truncate } from '../../kernel/text.ts'
 import { graphOf } from './graph.ts'
 import type { PlanHead, PlanRecord, Spent, StepState } from './port.ts'
 
-/** The last moment that a date can be. */
+/** The latest time that a `Date` can have. */
 const NEVER = '+275760-09-13T00:00:00.000Z'
 
 /** Bounds the record of a plan with many failures. */
 const MAX_ERROR_CHARS = 4_000
 
-/** When a plan ends before its steps have, and why (D7.1, D54.7). `atMs` is infinite where it may take any time. */
+/** When and why a plan ends before its steps have ended (D7.1, D54.7). `atMs` is infinite if it has no time limit. */
 export function limitOf({ created_at, started_at, timeout_secs, wait_secs, deadline_at }: PlanHead) {
   const begunMs = started_at === null ? Number.POSITIVE_INFINITY : Date.parse(started_at)
   const waitMs = 1_000 * (wait_secs ?? Number.POSITIVE_INFINITY)
@@ -39,7 +39,7 @@ export const isRunBy = ({ status, executor }: PlanRecord, epoch: number): boolea
 
 export const hasRunningStep = ({ states }: PlanRecord): boolean => states.some(({ status }) => status === 'running')
 
-/** Whether no step can go on: dependents of a failed step have been skipped, so none waits in vain. */
+/** Whether no step is running or can still begin. Dependents of a failed step have been skipped, so they count as ended. */
 export const areStepsOver = ({ states }: PlanRecord): boolean =>
   states.every(({ status }) => status !== 'pending' && status !== 'running')
 
@@ -73,7 +73,7 @@ export const withState = (plan: PlanRecord, id: string, change: Partial<StepStat
 export const runOfStep = (planId: string, { id, taken_from, earlier_starts: earlier = [] }: StepState): string =>
   stepRunId(taken_from ?? planId, { stepId: id, attempt: earlier.length })
 
-/** The plan with what an attempt of a step has used. */
+/** The plan with the usage of a step's attempt added. */
 export function withSpent(plan: PlanRecord, id: string, spent: Spent | undefined): PlanRecord {
   if (!spent) return plan
   const { spent: earlier = NOTHING_SPENT } = plan.states.find((state) => state.id === id) ?? {}
@@ -108,7 +108,10 @@ export function endSteps(plan: PlanRecord, reason: { running: string; pending: s
   return { ...plan, states: plan.states.map(end), ended_at: at }
 }
 
-/** The plan whose running steps were cut off: the idempotent ones, and those that have changed nothing, are pending again, the others have failed (D7.3, D34). */
+/**
+ * The plan after its running steps were interrupted: idempotent ones, and those that have changed nothing, are pending
+ * again; the others have failed (D7.3, D34).
+ */
 export function cutSteps(plan: PlanRecord, failure: { error: string; at: string }): PlanRecord {
   const again = new Set(plan.steps.filter(({ idempotent = false }) => idempotent).map(({ id }) => id))
   const running = plan.states.filter(({ status }) => status === 'running')
@@ -134,7 +137,7 @@ const skipped = (state: StepState, error: string, at: string): StepState => ({
   ended_at: at,
 })
 
-/** The steps that depend on this one, directly or over others. */
+/** The steps that depend on this one, directly or indirectly. */
 function dependentsOf({ steps }: PlanRecord, id: string): ReadonlySet<string> {
   const { dependents } = graphOf(steps)
   const found = new Set<string>()

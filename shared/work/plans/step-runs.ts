@@ -12,11 +12,11 @@ import { noteAction } from './transitions.ts'
 /** `spent` is left out when the step has called no model. */
 export type StepResult = ({ output: string } | { error: string }) & { spent?: Spent }
 
-/** A step as it is run: each attempt has a run of its own. */
+/** One attempt of a step: each attempt has its own run. */
 export type StepRun = PlanStep & {
   run_id: string
   /**
-   * To be awaited before each effect. The first call records that the step acts, and waits for that while this process may not write. Throws
+   * Await it before each effect. The first call records that the step acts; it waits as long as this process may not write. Throws
    * `unavailable` when it could not be recorded, or the step is aborted: then there must be no effect.
    */
   beforeAction(): Promise<void>
@@ -33,20 +33,20 @@ export type StepRunsDeps = {
   mayWrite(): boolean
   runStep: RunStep
   now(): Date
-  /** How long an outage of the store is waited for. */
+  /** How long an outage of the store may last. */
   storeWaitMs?: number
 }
 
-/** `at` is in ISO 8601. `output` is to be recorded with the end. */
+/** `at` is in ISO 8601. `output` is set if it must be recorded with the end. */
 export type StepEnd = { at: string; error?: string; output?: string; spent?: Spent }
 
 const LOOK_EVERY_MS = 200
-/** The outputs of one plan that are kept for the steps that depend on them; the others are read from the store. */
+/** The most characters of a plan's outputs that are kept in memory for dependent steps; others are read from the store. */
 const MAX_KEPT_CHARS = 1024 * 1024
 
 /** The steps of one plan that run in this process. Each starts at most once. */
 export class StepRuns {
-  /** The steps that have ended here and are not recorded yet. Outputs that are not recorded with them are stored. */
+  /** The steps that have ended here but are not recorded yet. Outputs that are too long to be recorded with them are stored separately. */
   readonly ends = new Map<string, StepEnd>()
   readonly #tenant: TenantId
   readonly #plan: PlanRecord
@@ -55,10 +55,10 @@ export class StepRuns {
   readonly #abort = new AbortController()
   readonly #started = new Set<string>()
   readonly #running = new Set<Promise<void>>()
-  /** Outputs that are stored, or recorded with the ends of their steps. While this process has the plan, nobody else replaces them. */
+  /** Outputs that are stored, or recorded with the ends of their steps. While this process has the plan, no other process replaces them. */
   readonly #kept = new Map<string, string>()
   #keptChars = 0
-  /** The ends of the steps that still run do not count. */
+  /** Set when the ends of steps that are still running are ignored. */
   #isClosed = false
 
   constructor(tenant: TenantId, plan: PlanRecord, { deps, onEnd }: { deps: StepRunsDeps; onEnd: () => void }) {
@@ -72,7 +72,7 @@ export class StepRuns {
     return this.#abort.signal.aborted
   }
 
-  /** The number of steps under way. */
+  /** The number of running steps. */
   get count(): number {
     return this.#running.size
   }
@@ -89,7 +89,7 @@ export class StepRuns {
     this.#running.add(running)
   }
 
-  /** Aborts the steps and waits for their ends. It does not wait longer than `withinMs` for those that do not end. */
+  /** Aborts the steps and waits for their ends. It waits at most `withinMs`. */
   async stop(withinMs: number): Promise<void> {
     this.#abort.abort()
     if (this.#running.size === 0) return
@@ -100,7 +100,7 @@ export class StepRuns {
     this.#isClosed = true
   }
 
-  /** The same, and nothing that ends from now on counts. */
+  /** The same, and ignores steps that end later. */
   async close(withinMs: number): Promise<void> {
     this.#isClosed = true
     await this.stop(withinMs)
@@ -130,7 +130,7 @@ export class StepRuns {
     return runOfStep(plan_id, state)
   }
 
-  /** Records once that the step may change something, so that nobody repeats it. */
+  /** Records once that the step may change something, so that it is never repeated. */
   #actionRecorder({ id }: PlanStep): () => Promise<void> {
     const { plans, executor, mayWrite, storeWaitMs } = this.#deps
     return once(async () => {
@@ -143,7 +143,7 @@ export class StepRuns {
         }
         const change = () => plans.change(this.#tenant, this.#plan.plan_id, noteAction(id, executor), fence)
         if (await outlast(change, storeWaitMs)) return
-        if (!isRefused) await this.#untilAborted() // Another executor has the plan, which ends the steps here.
+        if (!isRefused) await this.#untilAborted() // Another executor has the plan, so the steps here will be aborted.
       }
     })
   }
@@ -157,7 +157,7 @@ export class StepRuns {
     return new Map([...kept, ...read])
   }
 
-  /** Returns the output when it is to be recorded with the end of the step. One that is empty need not be stored. */
+  /** Returns the output when it is to be recorded with the end of the step. An empty output need not be stored. */
   async #save({ id }: PlanStep, output: string): Promise<Pick<StepEnd, 'output'>> {
     const stored = storedOutput(output, this.#plan.steps.length)
     const { plans, storeWaitMs } = this.#deps
@@ -175,7 +175,7 @@ export class StepRuns {
     return {}
   }
 
-  /** After a time in which this process might not act, another may have taken the plan over. */
+  /** After a time in which this process was not allowed to act, another one may have taken over the plan. */
   async #assertOwned(): Promise<void> {
     const { plans, executor, mayWrite, storeWaitMs } = this.#deps
     if (mayWrite()) return
@@ -184,7 +184,7 @@ export class StepRuns {
     if (!plan || !isRunBy(plan, executor)) throw new AppError('unavailable', 'another executor has the plan')
   }
 
-  /** Always throws, as soon as the steps are aborted. */
+  /** Waits until the steps are aborted, and then throws. */
   async #untilAborted(): Promise<never> {
     const { signal } = this.#abort
     if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))

@@ -23,7 +23,7 @@ export type SubmitDeps = {
   plans: Pick<Plans, 'create' | 'get' | 'takeBack'>
   idempotency: Pick<JoinableKeys, 'reserve' | 'join' | 'release'>
   queue: Pick<JobQueue, 'add'>
-  /** Left out where no client follows the plan at this process. */
+  /** Left out if no client follows the plan at this process. */
   broker?: Pick<Broker, 'expectRun'>
   events: EventSink
   now: () => Date
@@ -33,9 +33,9 @@ export type Submission = {
   request: PlanRequest
   subject: string
   idempotencyKey?: string | undefined
-  /** A plan with this id is stored once, however often it is submitted. Left out: a new id. */
+  /** A plan with this id is stored only once, however often it is submitted. Left out: a new id. */
   planId?: string
-  /** Whether it is submitted again until it is stored, so that it is not taken back after a failure. By default one with an id is. */
+  /** Whether the caller repeats the submit until it succeeds, so that a failure need not be undone. By default true for a plan with an id. */
   isRepeated?: boolean
 }
 
@@ -63,7 +63,7 @@ export async function submitPlan(
 export type RetrySubmission = { plan: PlanRecord; subject: string; idempotencyKey?: string | undefined }
 
 /**
- * Stores and queues the plan that repeats what is not done in an ended one (D27.2). Throws `conflict` when there is nothing to repeat, and
+ * Stores and queues a plan with the unfinished steps of an ended one (D27.2). Throws `conflict` when there is nothing to repeat, and
  * otherwise what `submitPlan` throws.
  */
 export async function submitRetry(
@@ -83,7 +83,7 @@ type Storing = {
   body: unknown
   idempotencyKey: string | undefined
   planId: string
-  /** Set when the caller repeats the submit with this id until it succeeds: a plan is then not taken back after a failure. */
+  /** Set when the caller repeats the submit with this id until it succeeds: a failure is then not undone. */
   isRepeated?: boolean
   create(id: string, at: string): PlanRecord
 }
@@ -95,13 +95,13 @@ async function storePlan(tenant: TenantId, storing: Storing, deps: SubmitDeps): 
   })
   const { plan, isReplayed } = stored
   if (!isReplayed) deps.events.append(tenant, planQueued(plan))
-  // A job that was lost is added again. When this fails, the reconciler adds it within 10 s of the queue's return.
+  // A lost job is added again. If this fails, the reconciler adds it within 10 s after the queue is back.
   if (plan.status === 'queued')
     await deps.queue.add(jobOf(tenant, stored, deps.broker), { isNew: !isReplayed }).catch(() => {})
   return stored
 }
 
-/** Whoever submits a plan follows it at once: its executor sends the events to this gateway without being asked. */
+/** The client usually follows the plan at once, so its executor sends the events to this gateway without a request. */
 function jobOf(tenant: TenantId, { plan, isReplayed }: Submitted, broker: SubmitDeps['broker']): Job {
   const job: Job = { kind: 'plan', tenant, id: plan.plan_id }
   const reader = isReplayed ? undefined : broker?.expectRun?.(tenant, planRunId(plan.plan_id))
@@ -114,7 +114,7 @@ async function reserveAndStore(tenant: TenantId, storing: Storing, deps: SubmitD
   return earlier ? { plan: earlier, isReplayed: true } : insertPlan(tenant, id, storing, deps)
 }
 
-/** A plan that a store which did not answer may have would be queued by the reconciler. */
+/** Deletes a plan that a store without an answer may have stored: otherwise the reconciler would queue it. */
 function undo(
   tenant: TenantId,
   { operation, idempotencyKey: key, planId }: Storing,
@@ -130,7 +130,7 @@ const planQueued = ({ plan_id, title, created_at }: PlanRecord): TenantEvent => 
   data: { plan_id, title: title ?? null },
 })
 
-/** Two requests with one key may both find no plan: they store it under the same id, and one of them succeeds. */
+/** Two requests with the same key may both find no plan. They store it under the same id, so only one succeeds. */
 async function insertPlan(
   tenant: TenantId,
   id: string,
@@ -142,7 +142,7 @@ async function insertPlan(
   return { plan: (await plans.get(tenant, id)) ?? plan, isReplayed: true }
 }
 
-/** The id that the key stands for: this plan's, or that of an earlier request with the same body. */
+/** The id that belongs to the key: this plan's, or that of an earlier request with the same body. */
 async function reserve(
   tenant: TenantId,
   { operation, body, idempotencyKey: key, planId }: Storing,
@@ -154,7 +154,7 @@ async function reserve(
     if (reservation.state === 'mismatch') throw keyMismatch('plan')
     if (reservation.state === 'reserved') return planId
     const { id } = reservation
-    if (await idempotency.join(tenant, { operation, key, id })) return id // Otherwise it was refused, and has freed the key.
+    if (await idempotency.join(tenant, { operation, key, id })) return id // If not, the earlier request was refused and has freed the key.
   }
 }
 
@@ -214,19 +214,19 @@ export const queuePlanWith =
       const { plan: queued } = await submitPlan(tenant, { request: plan, subject: NOBODY }, deps)
       return { plan_id: queued.plan_id }
     } catch (cause) {
-      // To propose it again at once, as the model would, is of no use.
+      // The plan ends with this note instead of an error, because the model would only propose it again at once.
       if (hasKind(cause, 'rate_limit')) return { note: cause.message }
       throw cause
     }
   }
 
-/** The same where the queue is off (PLAN_QUEUE), or there is no store. */
+/** The same when the queue is off (PLAN_QUEUE), or there is no store. */
 export const queueNothing = (): QueuePlan => async () => ({ note: 'the plan queue is switched off on this server' })
 
 /** `waves` holds the ids of the steps that can run at the same time, and is empty while there are problems. */
 export type PlanCheck = { problems: Problem[]; waves: string[][] }
 
-/** Says what a submit of this plan would say, with all problems at once, and stores nothing (D27.3). */
+/** Reports the errors that a submit of this plan would have, all at once, and stores nothing (D27.3). */
 export function checkPlan(plan: PlanRequest): PlanCheck {
   const found = [...planProblems(plan)].slice(0, MAX_PROBLEMS)
   const problems = found.map(({ path, message }) => ({ param: path, message }))
@@ -234,5 +234,5 @@ export function checkPlan(plan: PlanRequest): PlanCheck {
   return { problems, waves }
 }
 
-/** The same for a plan that its schema refuses, which is why it was not read. Throws `cause` when it is another error. */
+/** The same for a plan that its schema has refused before it was read. Throws `cause` if it is another error. */
 export const refusedPlan = (cause: unknown): PlanCheck => ({ problems: [problemOfBody(cause)], waves: [] })

@@ -30,8 +30,8 @@ export class PlanTicks {
   }
 
   /**
-   * Submits the plan of a tick, once however often the tick is handed out, or skips the tick. Does nothing when the schedule was deleted or is paused.
-   * Throws `unavailable` when the store does not answer.
+   * Submits the plan of a tick only once, even if the tick is handed out again, or skips the tick. Does nothing when the schedule was deleted or is
+   * paused. Throws `unavailable` when the store does not answer.
    */
   async fire(job: Job): Promise<void> {
     const { store, schedules, records, metrics } = this.#deps
@@ -54,8 +54,8 @@ export class PlanTicks {
 type RunDeps = SubmitDeps & { store: Pick<PlanScheduleStore, 'get'>; records: TickRecords }
 
 /**
- * Submits the plan of a schedule now, as its last one, also while it is paused (D12.5). Requests with one key submit one plan. Throws `not_found`, `conflict` while the
- * plan before has not ended, and what `submitPlan` throws.
+ * Submits the plan of a schedule now, as its last one, also while it is paused (D12.5). Requests with one key submit one plan. Throws `not_found`,
+ * `conflict` while the previous plan has not ended, and the errors of `submitPlan`.
  */
 export async function runSchedule(
   tenant: TenantId,
@@ -65,7 +65,7 @@ export async function runSchedule(
   const schedule = await deps.store.get(tenant, name)
   if (!schedule) throw noSchedule(name)
   const planId = key === undefined ? newPlanId() : planIdOf([tenant, name, key])
-  const isRepeated = key !== undefined // Without a key a refused request did not happen (D36.1).
+  const isRepeated = key !== undefined // Without a key a refused request must have no effect (D36.1).
   const end = await submitLast(tenant, { name, plan: schedule.plan, planId, subject, isRepeated }, deps)
   if (typeof end === 'string')
     throw conflict(`the plan before of the schedule ${name} has not ended: wait for it, or cancel it`)
@@ -75,7 +75,7 @@ export async function runSchedule(
 type Tick = { name: string; plan: PlanRequest; planId: string; subject: string; isRepeated: boolean }
 type TickDeps = SubmitDeps & { records: TickRecords; admits?(tenant: TenantId): Promise<boolean> }
 
-/** Submits a plan as the last one of its schedule, or returns why it does not. Throws what `submitPlan` throws. */
+/** Submits a plan as the last one of its schedule, or returns why it does not. Throws the errors of `submitPlan`. */
 async function submitLast(
   tenant: TenantId,
   tick: Tick,
@@ -87,13 +87,13 @@ async function submitLast(
   const { last_plan_id: lastId } = record
   const claim = { planId, lastId, untilMs: now().getTime() + CLAIMED_MS }
   if (await plans.get(tenant, planId)) {
-    // It was submitted before. Another may have come since, so that only a record without any plan is completed.
+    // The plan was already submitted. Another one may have come since, so only a record without a plan is completed.
     if (lastId === null) await records.claim(tenant, name, claim)
     return { isReplayed: true }
   }
   if (lastId !== planId && (await continues(tenant, record, deps))) return 'plan_not_ended'
   if ((await admits?.(tenant)) === false) return 'rate_limit'
-  if (!(await records.claim(tenant, name, claim))) return 'plan_not_ended' // Another came first, at the same moment.
+  if (!(await records.claim(tenant, name, claim))) return 'plan_not_ended' // Another tick came first, at the same moment.
   return submitClaimed(tenant, { ...tick, lastId }, deps)
 }
 
@@ -124,9 +124,9 @@ async function submitClaimed(
   }
 }
 
-/** A plan is stored long before that, unless its process has died. The tick is handed out again then. */
+/** A plan is stored long before this time, unless its process has died; the tick is then handed out again. */
 const CLAIMED_MS = 60_000
 
-/** The id of the plan of a tick or a key: the same wherever the tick is handed out, and however often the key is sent. */
+/** The id of the plan of a tick or a key: always the same for the same tick or key. */
 const planIdOf = (names: readonly string[]): string =>
   newPlanId(createHash('sha256').update(JSON.stringify(names)).digest('hex'))

@@ -30,9 +30,9 @@ export type NewPlan = Plan & {
   at: string
 } & Pick<PlanRecord, 'priority' | 'wait_secs'>
 
-/** Steps of one plan that run at the same time. */
+/** How many steps of one plan may run at the same time. */
 const MAX_AT_ONCE = 8
-/** A plan is not begun more often: it may be the reason why its executors die. */
+/** How often a plan is begun at most, because it may be the reason why its executors die. */
 const MAX_STARTS = 2
 
 const LOST = 'executor lost, may have run'
@@ -73,8 +73,8 @@ export const firstSteps = (plan: PlanRecord): string[] =>
     .map(({ id }) => id)
 
 /**
- * queued -> running, together with the first steps. The fields that `begunBy` sets do not depend on the plan, so that it need not be read before;
- * `asBegun` gives the plan that they stand for.
+ * queued -> running, together with the first steps. The fields that `begunBy` sets do not depend on the plan, so it need not be read before;
+ * `asBegun` returns the resulting plan.
  */
 export const BEGINS = { status: 'queued' } as const
 export const begunBy = ({ executor, at }: By) => ({ status: 'running', executor, begun_at: at }) as const
@@ -152,7 +152,7 @@ export const noteAction =
     return hasActed ? plan : withState(plan, stepId, { has_acted: true })
   }
 
-/** Records what a step that was cut off has used. It is still running: the transition that follows ends it. */
+/** Records the usage of an interrupted step. It still counts as running; the next transition ends it. */
 export const noteSpent =
   (stepId: string, { executor, spent }: { executor: number; spent: Spent | undefined }): PlanTransition =>
   (plan) =>
@@ -196,7 +196,7 @@ export const timedOut =
   (plan) =>
     isRunBy(plan, executor) ? endLate(plan, at) : undefined
 
-/** queued -> failed, because its time is over before its turn has come (D54.7). */
+/** queued -> failed, because its time was over before its turn came (D54.7). */
 export const expire =
   (at: string): PlanTransition =>
   (plan) =>
@@ -217,7 +217,10 @@ export const giveBack =
     return { ...plan, status: 'queued', executor: null, starts: plan.starts - 1 }
   }
 
-/** running -> queued, when its executor can wait for its steps no longer: they have failed, unless they are idempotent or have changed nothing (D7.3, D34). */
+/**
+ * running -> queued, when its executor can no longer wait for its steps: they have failed, unless they are idempotent
+ * or have changed nothing (D7.3, D34).
+ */
 export const interrupt =
   (by: By): PlanTransition =>
   (plan) => {

@@ -16,9 +16,9 @@ import {
 import { tickId } from './schedule-times.ts'
 
 export type BullTimes = {
-  /** A consumer that does not renew its lock for this long is taken for dead. It renews it twice as often. */
+  /** A consumer that does not renew its lock for this long is assumed to be dead. It renews it twice as often. */
   lockMs: number
-  /** How often the consumers look for jobs of dead ones. Such a job is found at the second look after its lock has ended. */
+  /** How often the consumers look for jobs of dead ones. Such a job is found at the second check after its lock has ended. */
   stalledMs: number
 }
 
@@ -33,7 +33,7 @@ export type BullConsumeOptions = {
 const TIMES: BullTimes = { lockMs: 10_000, stalledMs: 3_000 }
 /** A job that stalled more often than this has ended its process each time. */
 const MAX_STALLED = 1
-/** BullMQ itself gives a job up later: when the processes that were to give it up died, too. */
+/** BullMQ itself gives up a job later: when the processes that should have given it up died, too. */
 const BULLMQ_MAX_STALLED = 5
 const READY_MS = 1_500
 
@@ -73,7 +73,7 @@ const workerOptions = (
   kind: JobKind,
   { url, redis, times }: { url: string; redis: RedisOptions; times: BullTimes },
 ): WorkerOptions => ({
-  // A consumer waits for Redis for as long as it takes.
+  // A consumer waits for Redis without a limit.
   connection: bullConnection(url, redis, { maxRetriesPerRequest: null }),
   prefix: keyPrefixOf(kind, redis),
   skipVersionCheck: true,
@@ -120,7 +120,7 @@ const createConsumer = (worker: JobWorker, running: ReadonlySet<Promise<void>>):
 })
 
 const REPEAT_MS = 60_000
-/** Different errors in a minute. */
+/** How many different errors are remembered for a minute. */
 const MAX_REPORTED = 20
 
 /** Reports an error once a minute: without Redis, BullMQ repeats it at every attempt to reconnect. */

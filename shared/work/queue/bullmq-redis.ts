@@ -9,7 +9,7 @@ import { type ClientTimes, createRedisClient, retryStrategy } from '../../platfo
 import type { JobKind, Timing } from './port.ts'
 import { nextTick } from './schedule-times.ts'
 
-/** The keys of a kind of jobs begin with it. All are on one node of a Redis Cluster, as BullMQ's scripts require. */
+/** The key prefix of a kind of jobs. All its keys are on one node of a Redis Cluster, as BullMQ's scripts require. */
 export const keyPrefixOf = (kind: JobKind, options: RedisOptions): string => `${prefixOf(options)}{${kind}}`
 
 /** The part of a job that BullMQ stores besides its kind and id. A tick has the name of its schedule. */
@@ -17,7 +17,7 @@ export type BullData = { tenant: TenantId; name?: string; reader?: RunReader; tr
 
 type Repeat = { pattern: string; tz?: string }
 
-/** The timing as BullMQ stores it. Its own `every` would begin with a tick at once, and anew with every change. */
+/** The timing as BullMQ stores it. BullMQ's own `every` would start with a tick at once, and again with every change. */
 export function patternOf(timing: Timing): Repeat {
   if (!('cron' in timing)) return { pattern: `every ${timing.every_secs}` }
   const { cron, timezone: tz, least_secs: leastSecs } = timing
@@ -36,13 +36,13 @@ export function repeatStrategy(after: number, { pattern = '', tz = 'UTC' }: Part
   return nextTick({ cron, timezone: tz, least_secs: Number(leastSecs) }, after)
 }
 
-/** BullMQ's id of the job of a tick, which it makes of the schedule's id and the time. */
+/** BullMQ's id of the job of a tick, which it derives from the schedule's id and the time. */
 export const jobIdOf = (scheduleId: string, at: number): string => `repeat:${scheduleId}:${at}`
 
 /** The time in such an id. */
 export const tickTimeOf = (jobId: string): number => Number(jobId.slice(jobId.lastIndexOf(':') + 1))
 
-/** The connection for BullMQ. It makes none to a Redis Cluster itself, and `closeInTime` ends the one that it was given. */
+/** The connection for BullMQ. BullMQ cannot connect to a Redis Cluster itself; `closeInTime` ends the connection that it was given. */
 export const bullConnection = (url: string, options: RedisOptions, times: ClientTimes): ConnectionOptions =>
   options.cluster
     ? createRedisClient(url, options, times)
@@ -58,8 +58,8 @@ export function writeTogether(client: object): void {
 const CLOSE_MS = 1_000
 
 /**
- * Waits for the close of a queue or worker. Without Redis a close would wait for it for ever, and so would a disconnect, after it has
- * stopped the attempts to reconnect. `onLate` is called before it disconnects.
+ * Waits for the close of a queue or worker. Without Redis a close would wait forever, and so would a disconnect after it has stopped
+ * the attempts to reconnect. `onLate` is called before it disconnects.
  */
 export async function closeInTime(
   opened: { disconnect(): Promise<void>; opts: { connection: ConnectionOptions } },

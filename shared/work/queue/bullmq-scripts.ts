@@ -6,17 +6,17 @@ import type { Job, JobCounts } from './port.ts'
 /** A queue of BullMQ, or a worker of one. */
 type BullKeys = Queue<BullData> | Worker<BullData, void>
 
-/** BullMQ orders prioritized jobs by priority times this, plus a counter. A smaller priority comes first, and 0 is none. */
+/** BullMQ orders prioritized jobs by priority times this, plus a counter. A smaller priority comes first; 0 means none. */
 const UNIT = 0x1_0000_0000
 /** BullMQ's limit is 2,097,151. */
 const MAX_PLACE = 2_000_000
-/** Above this number, the places of tenants of which nothing waits are forgotten. */
+/** Above this number, the places of tenants without waiting jobs are forgotten. */
 const MAX_KNOWN = 1_000
 
 /**
- * Gives a job the place of its tenant in the circle (fair-order.ts), which is its priority in BullMQ. So the jobs of a tenant lie together
- * and in their order, and one that waits again is the first of them. After the last place the first one is given out again; two tenants may
- * then share one.
+ * Gives a job the place of its tenant in the ring (fair-order.ts), which is its priority in BullMQ. So the jobs of a tenant are together
+ * and in order, and one that waits again is the first of them. After the last place the first one is given out again; two tenants may then
+ * share one.
  *
  * KEYS: 1 the places: `*last`, `*served` and each tenant's; 2 the prioritized jobs; 3 the failed jobs.
  * Returns the place; 0 when the job waits or is handled already, -1 when it is listed as failed.
@@ -36,7 +36,7 @@ redis.call('HSET', places, '*last', place, tenant, place)
 return place
 `
 
-/** The jobs without a place that are looked at: those of consumers that died, and those of earlier versions. */
+/** How many jobs without a place are checked: those of dead consumers, and those of earlier versions. */
 const LOOKED_AT = 1_000
 
 /**
@@ -101,7 +101,7 @@ redis.call('ZADD', marker, 0, '0')
 return -1
 `
 
-/** The tenants among whose first jobs the oldest one is looked for. */
+/** Among the first jobs of how many tenants the oldest one is searched. */
 const MAX_TENANTS = 1_000
 
 /**
@@ -144,7 +144,7 @@ end
 return missing
 `
 
-/** The place of a job, or its state: `ended` when the job has failed earlier and is still listed, `known` when it waits or is handled. */
+/** The place of a job, or its state: `ended` when the job has failed before and is still listed, `known` when it waits or is handled. */
 export type Place = number | 'known' | 'ended'
 
 export async function placeOf(queue: BullKeys, { tenant, id }: Job, maxPlace = MAX_PLACE): Promise<Place> {
@@ -184,7 +184,10 @@ export async function ownersOf(queue: BullKeys): Promise<string[]> {
   return (await run(queue, 'aeOwners', keysOf(queue, 'active'), [queue.toKey('')])) as string[]
 }
 
-/** Takes the locks of an owner from its jobs. Returns how many there were; BullMQ's look for stalled jobs finds them, and is due at once. */
+/**
+ * Takes the locks of an owner from its jobs. Returns how many there were; BullMQ's check for stalled jobs, which is
+ * made due at once, then finds them.
+ */
 export async function releaseJobs(queue: BullKeys, owner: string): Promise<number> {
   const keys = keysOf(queue, 'active', 'stalled', 'stalled-check')
   return Number(await run(queue, 'aeReleaseJobs', keys, [queue.toKey(''), owner]))
@@ -194,7 +197,7 @@ export async function missingJobs(queue: BullKeys, ids: readonly string[]): Prom
   return (await run(queue, 'aeMissing', keysOf(queue, 'failed'), [queue.toKey(''), ...ids])) as string[]
 }
 
-/** KEYS: the active jobs. Returns what stands before the first colon of the tokens that lock them. */
+/** KEYS: the active jobs. Returns the part before the first colon of the tokens that lock them. */
 const OWNERS = `
 local owners, seen = {}, {}
 for _, id in ipairs(redis.call('LRANGE', KEYS[1], 0, -1)) do

@@ -16,18 +16,19 @@ export type JobWorkerOptions = {
 }
 
 /**
- * `first`: BullMQ's own choice is as good, as one job has come to an empty queue. `any`: no job can be passed over, so that it is chosen and taken together.
+ * `first`: BullMQ's own choice is as good, as one job has come to an empty queue. `any`: no job can be passed over, so choosing and taking are sent
+ * together.
  */
 type Turn = 'first' | 'any' | Exclude<Choice, 'passed_over'>
 
-/** How often the queue is looked at while only jobs wait that have no slot here. */
+/** How often the queue is checked while only jobs without a slot here wait. */
 const LOOK_EVERY_MS = 25
 /** The same while the next job has to wait for memory or for the end of another one. */
 const LOOK_LATER_MS = 200
 /** Time until the next attempt when Redis has refused to hand out a job. */
 const AFTER_FAILURE_MS = 1_000
 
-/** How long the end of a job is kept back for the next one that is taken, with which it is sent. Its slot is free before. */
+/** How long the end of a job is held back, to be sent together with taking the next one. Its slot is freed before that. */
 const END_WITHIN_MS = 20
 
 /** BullMQ's types leave out that there may be none. */
@@ -41,13 +42,13 @@ export class JobWorker extends Worker<BullData, void> {
   readonly #slots: Slots
   readonly #slotOf = new WeakMap<BullJob<BullData>, Slot>()
   #isLeaving = false
-  /** Whether no job waited when the queue was looked at last. */
+  /** Whether no job waited at the last check of the queue. */
   #isDrained = false
-  /** What was chosen right behind the job that was taken last, with the shares of that moment. */
+  /** The choice that was made right after the last job was taken, with the shares at that moment. */
   #ahead: { choice: Promise<Choice | undefined>; shares: string } | undefined
-  /** The ends of jobs that are kept back. */
+  /** The ends of jobs that are held back. */
   #ends: { promise: Promise<void>; resolve(): void; timer: NodeJS.Timeout } | undefined
-  /** Whether a job has ended, or `close` was called, since the queue was looked at. */
+  /** Whether a job has ended, or `close` was called, since the last check of the queue. */
   #hasNews = false
   #wake = () => {}
 
@@ -65,7 +66,7 @@ export class JobWorker extends Worker<BullData, void> {
     this.#slots = new Slots(limits)
   }
 
-  /** BullMQ's own close comes to this only when Redis has answered. */
+  /** BullMQ's own close does this only after Redis has answered. */
   readonly stopRenewing = (): Promise<void> => this.lockManager.close()
 
   /**
@@ -91,12 +92,12 @@ export class JobWorker extends Worker<BullData, void> {
     return ownersOf(this)
   }
 
-  /** Hands the jobs of another owner out again, whose locks would end later. */
+  /** Hands out the jobs of another owner again without waiting for the ends of their locks. */
   async reclaim(owner: string): Promise<void> {
     if ((await releaseJobs(this, owner)) > 0) await this.getBackend().moveStalledJobsToWait()
   }
 
-  /** BullMQ would take the next job together with the end of this one, whichever it is. */
+  /** BullMQ would take any next job together with the end of this one. */
   override async processJob(job: BullJob<BullData>, token: string): Promise<void> {
     try {
       await super.processJob(job, token, () => false)
@@ -160,7 +161,7 @@ export class JobWorker extends Worker<BullData, void> {
     return NO_JOB
   }
 
-  /** Resolves when a job can be taken or none waits; with `undefined` when no further one is to be taken. */
+  /** Resolves when a job can be taken or none waits; with `undefined` when no further job must be taken. */
   async #untilReady(): Promise<Turn | undefined> {
     while (!this.#isLeaving) {
       this.#hasNews = false
@@ -193,7 +194,7 @@ export class JobWorker extends Worker<BullData, void> {
   async #take(token: string, name: string | undefined, turn: Turn): Promise<BullJob<BullData> | undefined> {
     const mayChoose = !this.#hasTicks && (turn === 'first' || this.#slots.hasTwoFree)
     writeTogether(await this.getBackend().client)
-    if (turn === 'any') this.#choose().catch(() => {}) // What follows fails, too.
+    if (turn === 'any') this.#choose().catch(() => {}) // If this fails, the next command fails, too.
     const taken = super.moveToActive(token, name)
     if (mayChoose)
       this.#ahead = { choice: this.#choose(turn === 'first').catch(() => undefined), shares: this.#shares() }

@@ -11,7 +11,10 @@ import { JOB_KINDS, type Job, type JobKind, type JobQueue, type QueueMonitor } f
 
 const ANSWER_MS = 1_500
 const CONNECT_MS = 1_000
-/** Ends what waits for a connection that hangs. `answered` comes before it, and takes an answer that has come while this process could not run. */
+/**
+ * The time after which waiting commands on a hanging connection fail. `answered` has a shorter limit, and accepts an
+ * answer that arrived while this process was paused.
+ */
 const HANGING_MS = 3_000
 const RETRY_SECS = 2
 const DAY_SECS = 86_400
@@ -24,7 +27,7 @@ const TIMES: ClientTimes = {
   maxRetriesPerRequest: 1,
 }
 
-/** How long a tenant's place is known without asking. If it has got another one since, its jobs have two turns for as long. */
+/** How long a tenant's place is cached. If it has changed, the tenant's jobs have two turns for that time. */
 const PLACE_MS = 1_000
 const MAX_PLACES = 1_000
 
@@ -69,8 +72,8 @@ export function createBullQueue(url: string, options: RedisOptions = {}): JobQue
 }
 
 /**
- * The place of a job that is to be added, so that the tenants take turns; `undefined` for one that waits or is handled. BullMQ would take a job that is
- * listed as failed for the same one: it is removed.
+ * The place of a job that is to be added, so that the tenants take turns; `undefined` for one that waits or is handled. A job that is listed as
+ * failed is removed, because BullMQ would treat the new one as the same.
  */
 async function findPlace(queue: Queue<BullData>, job: Job): Promise<number | undefined> {
   let place = await placeOf(queue, job)

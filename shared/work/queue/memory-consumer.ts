@@ -24,11 +24,11 @@ export type MemoryConsumerDeps = ConsumeOptions & {
   onProblem(message: string, cause: unknown): void
 }
 
-/** A job that was handed out this often and is still there has ended its process each time. */
+/** A job that was handed out this often and still exists has ended its process each time. */
 const MAX_STARTS = 2
 /** The newest failed jobs that are listed. */
 const MAX_FAILURES = 1_000
-/** Time until it is looked again whether there is memory for an extra slot. */
+/** How long to wait before checking again whether there is memory for an extra slot. */
 const LOOK_EVERY_MS = 200
 
 /** Hands the jobs of one kind to their handler. */
@@ -93,10 +93,10 @@ export class MemoryConsumer implements JobConsumer {
   async close(): Promise<void> {
     this.#closing.abort()
     clearTimeout(this.#look)
-    this.#waiting.clear() // The store has them.
+    this.#waiting.clear() // The store still has these jobs.
   }
 
-  /** No process but this one has jobs. */
+  /** No other process has jobs. */
   async owners(): Promise<string[]> {
     return []
   }
@@ -117,7 +117,7 @@ export class MemoryConsumer implements JobConsumer {
 
   readonly #mayGrow = (): boolean => this.#deps.mayGrow?.() ?? true
 
-  /** No event says that memory is free again, so a timer looks. Whatever else a job waits for comes with the end of another job. */
+  /** No event reports free memory, so a timer checks for it. Everything else that a job waits for comes with the end of another job. */
   #lookAgain(tenant: TenantId): void {
     if (this.#slots.areAllTaken || this.#slots.hasShare(tenant)) return
     this.#look = setTimeout(() => this.#takeNext(), LOOK_EVERY_MS)

@@ -14,8 +14,8 @@ type Armed = { tenant: TenantId; name: string; timing: Timing; timer: NodeJS.Tim
 const MAX_TIMER_MS = 2_000_000_000
 
 /**
- * The schedules of the standalone form: timers of this process. A start puts them again from the store. Ticks that pass while the process
- * is down are not made up for.
+ * The schedules of the standalone form: timers of this process. A start restores them from the store. Ticks that pass while the process
+ * is down are lost.
  */
 export class MemorySchedules implements Schedules {
   readonly #deps: Deps

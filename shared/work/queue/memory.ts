@@ -11,7 +11,7 @@ export type MemoryQueueDeps = {
 }
 
 export type MemoryQueueLimits = {
-  /** Jobs of one kind that wait for a handler. One tenant has the same share of them as of the slots. */
+  /** The most waiting jobs of one kind. A tenant's share of them is the same as of the slots. */
   maxWaiting: number
   /** Time until a job that could not be counted in the store is tried again. */
   retryMs: number
@@ -21,9 +21,9 @@ const LIMITS: MemoryQueueLimits = { maxWaiting: 20_000, retryMs: 500 }
 const FULL_RETRY_SECS = 5
 
 /**
- * The queue of the standalone form. Producer and consumer are one process, so a job is handed on by a function call; the store
- * keeps it until its handler has ended, for the next start. Each kind has at most one consumer. The list of failed jobs begins anew
- * with each start.
+ * The queue of the standalone form. Producer and consumer are one process, so a job is passed on by a function call; the store
+ * keeps it until its handler has ended, for the next start. Each kind has at most one consumer. The list of failed jobs is empty
+ * after each start.
  */
 export class MemoryQueue implements JobQueue, QueueMonitor {
   readonly #deps: MemoryQueueDeps
@@ -35,7 +35,7 @@ export class MemoryQueue implements JobQueue, QueueMonitor {
     this.#limits = { ...LIMITS, ...deps.limits }
   }
 
-  /** Throws `unavailable` when too many jobs wait, in all or of the tenant. */
+  /** Throws `unavailable` when too many jobs wait, in total or of the tenant. */
   async add(plain: Job): Promise<void> {
     const trace = currentLink()
     const job = trace ? { ...plain, trace } : plain

@@ -3,7 +3,10 @@ import type { TenantId } from '../../kernel/tenant.ts'
 import type { TraceLink } from '../../kernel/trace.ts'
 
 export const JOB_KINDS = ['flow', 'plan', 'schedule', 'batch'] as const
-/** The kinds of queued work. Each has a queue of its own. A job of kind `schedule` is one tick of a schedule, and one of kind `batch` some items of a batch, or a flow that has time until its deadline. */
+/**
+ * The kinds of queued work. Each has a queue of its own. A job of kind `schedule` is one tick of a schedule, and one of
+ * kind `batch` is some items of a batch, or a flow with a deadline.
+ */
 export type JobKind = (typeof JOB_KINDS)[number]
 
 /**
@@ -17,7 +20,7 @@ export type JobCounts = { waiting: number; active: number; failed: number; oldes
 
 /**
  * Adds work to the queue. The jobs of one tenant are handed out in their order. The tenants that have flows or plans waiting take turns, so
- * the first one of a tenant is handed out in the next free slot, however many of another tenant wait.
+ * the first job of a tenant gets the next free slot, however many jobs of another tenant wait.
  */
 export interface JobQueue {
   /**
@@ -26,9 +29,9 @@ export interface JobQueue {
    * or not. With `isNew` it is certain that there never was a job of this id, which is less work.
    */
   add(job: Job, options?: { isNew?: boolean }): Promise<void>
-  /** Removes a job that no consumer has taken. */
+  /** Removes a job if no consumer has taken it. */
   remove(job: Job): Promise<void>
-  /** The ids among these of which no job waits or is handled. Throws `unavailable` within 2 s when the queue cannot be reached. */
+  /** Those of the ids for which no job waits or is handled. Throws `unavailable` within 2 s when the queue cannot be reached. */
   missing(kind: JobKind, ids: readonly string[]): Promise<string[]>
   close(): Promise<void>
 }
@@ -36,7 +39,7 @@ export interface JobQueue {
 export interface QueueMonitor {
   /** Throws `unavailable` within 2 s when the queue cannot be reached. */
   counts(kind: JobKind): Promise<JobCounts>
-  /** The failed jobs that are still listed, newest first. Only the queue within one process has it. */
+  /** The failed jobs that are still listed, newest first. Only the in-process queue has this method. */
   failures?(kind: JobKind): readonly FailedJob[]
 }
 
@@ -50,31 +53,31 @@ export type JobEnd = { failed: string } | { again: true }
 /** A job that ended as failed, at a time in ISO 8601. */
 export type FailedJob = { id: string; tenant: TenantId; reason: string; at: string }
 
-/** `giveWay` is aborted when the job shall end with `again` as soon as it can without losing work (README.md). */
+/** `giveWay` is aborted when the job should end with `again` as soon as it can without losing work (README.md). */
 export type JobHandler = (job: Job, giveWay?: AbortSignal) => Promise<JobEnd | void>
 
 export type ConsumeOptions = {
-  /** Names this process, under which `reclaim` finds its jobs. It has no colon, and is asked for at each job. */
+  /** The name of this process, by which `reclaim` finds its jobs. It has no colon, and is read for each job. */
   owner?(): string
   /** Jobs that are handled at the same time. */
   concurrency: number
-  /** Those among them that are the share of one tenant (README.md). By default tenants have no shares. */
+  /** How many of them are the share of one tenant (README.md). By default tenants have no shares. */
   perTenant?: number
   /** Whether this process has the memory for an extra slot; by default it always has. */
   mayGrow?(): boolean
-  /** Called instead of the handler for a job whose process died twice. It is called again elsewhere when this process dies, too. */
+  /** Called instead of the handler for a job whose process died twice. It is called again in another process if this one dies, too. */
   onGivenUp: JobHandler
 }
 
 /** Takes jobs of one kind. */
 export interface JobConsumer {
-  /** Takes no further job. Resolves when the handlers under way have ended. */
+  /** Takes no further job. Resolves when the running handlers have ended. */
   drain(): Promise<void>
-  /** Takes no further job, and does not wait for the handlers: their jobs are as those of a process that died. */
+  /** Takes no further job, and does not wait for the handlers: their jobs are then like those of a dead process. */
   close(): Promise<void>
-  /** The owners whose jobs are handled now, those of other processes included. */
+  /** The owners of the jobs that are handled now, in all processes. */
   owners(): Promise<string[]>
-  /** Hands the jobs of an owner that is known to have died out again at once, instead of some seconds later. */
+  /** Hands out the jobs of a dead owner again at once, instead of some seconds later. */
   reclaim(owner: string): Promise<void>
 }
 
@@ -93,8 +96,8 @@ export type Timing = { every_secs: number } | { cron: string; timezone: string; 
 
 /**
  * Fires schedules. Each tick is handed to the consumers of kind `schedule` as a job whose id `readTick` reads; the id is the same in
- * every process that may fire the tick, so that the work that it starts can be stored once. Of the ticks that pass while no consumer
- * runs, at most one is fired later; an overloaded consumer leaves ticks out. A name has the form of D2.11.
+ * every process that may fire the tick, so that its work can be stored only once. Of the ticks that pass while no consumer runs, at
+ * most one is fired later; an overloaded consumer leaves ticks out. A name has the form of D2.11.
  */
 export interface Schedules {
   /** Creates or replaces a schedule. Changes nothing when it is the same. Throws `unavailable` when the queue cannot be reached. */
@@ -109,7 +112,7 @@ export type StoredJob = { job: Job; addedAt: number }
 /** Keeps the jobs of a queue that lives in one process. Every method throws `unavailable` when the store does not answer. */
 export interface JobStore {
   insert(job: Job): Promise<void>
-  /** Counts a handing out of the job. Returns how often it was handed out, this time included; `undefined` when it was deleted. */
+  /** Counts a handing out of the job. Returns how often it was handed out, including this time; `undefined` when it was deleted. */
   countStart(job: Job): Promise<number | undefined>
   /** Forgets how often the job was handed out. */
   resetStarts(job: Job): Promise<void>
@@ -120,8 +123,8 @@ export interface JobStore {
 
 const MAX_CHARS = 200
 
-/** The reason that is listed for a job whose handler threw. The error itself may hold anything, and goes to the log only. */
+/** The reason that is listed for a job whose handler threw. The error itself may contain anything, so it goes only to the log. */
 export const HANDLER_FAILED = 'the job failed: see the log'
 
-/** A reason as it is listed: one line of at most 200 characters. */
+/** A reason in the form in which it is listed: one line of at most 200 characters. */
 export const failedReason = (reason: string): string => reason.replaceAll(/[\p{Cc}\s]+/gu, ' ').slice(0, MAX_CHARS)

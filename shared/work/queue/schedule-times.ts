@@ -14,7 +14,7 @@ const MAX_CRON_CHARS = 100
 const DEFAULT_TIMEZONE = 'UTC'
 const FIELDS = /^\S+(?: +\S+){4,5}$/
 
-/** The ticks of a pattern that are compared with each other. */
+/** How many ticks of a pattern are compared with each other. */
 const COMPARED_TICKS = 100
 
 /**
@@ -62,7 +62,7 @@ function checkCron(timing: CronTiming): void {
   if (next === undefined) throw wrong('/cron', 'cron never applies: no date matches it')
 }
 
-/** Two ticks that are closer and come much later are not found here, but one of them is left out anyway (`slowedTiming`). */
+/** Two closer ticks that come much later are not found here, but one of them is left out in any case (`slowedTiming`). */
 function checkFrequency(timing: CronTiming, leastSecs: number): void {
   if (!mayComeWithin(timing, leastSecs)) return
   const ticks = cronOf(timing).nextRuns(COMPARED_TICKS)

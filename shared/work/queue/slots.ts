@@ -3,9 +3,9 @@ import { type ShareLimits, TenantShares } from '../../platform/fairness/tenant-s
 
 export type SlotLimits = ShareLimits
 
-/** One job under way. */
+/** The slot of one running job. */
 export type Slot = {
-  /** Aborted when the job shall end at its next step and wait again, because its tenant is above its share and others are short of slots. */
+  /** Aborted when the job should end at its next step and wait again, because its tenant is above its share and others lack slots. */
   readonly giveWay: AbortSignal
   /** To be called once the job is over; further calls do nothing. */
   leave(): void
@@ -13,13 +13,13 @@ export type Slot = {
 
 type Held = { tenant: TenantId; asked: AbortController }
 
-/** The most jobs that may be under way at the same time, extra slots included. */
+/** The most jobs that may run at the same time, extra slots included. */
 export const mostSlots = ({ max, maxPerTenant }: SlotLimits): number => 2 * max - Math.min(max, maxPerTenant)
 
 /**
- * The slots of one kind of jobs in this process. The rule (README.md beside this file): a tenant may hold all slots, but what it holds
- * above its share does not count for a tenant below its share, which gets an extra slot instead. For each slot that is held beyond
- * `max`, the job begun last of those above their tenants' shares is asked to give way.
+ * The slots of one kind of jobs in this process. The rule (README.md beside this file): a tenant may hold all slots, but its slots
+ * above its share do not count against a tenant below its share, which gets an extra slot instead. For each slot beyond `max`, the
+ * latest job above its tenant's share is asked to give way.
  */
 export class Slots {
   readonly #max: number
@@ -63,8 +63,8 @@ export class Slots {
   }
 
   /**
-   * Takes a slot, or returns `undefined` when there is none for this tenant. `mayGrow`: whether an extra slot may be opened. A tenant
-   * below its share that gets none has a job of another one asked to give way.
+   * Takes a slot, or returns `undefined` when there is none for this tenant. `mayGrow`: whether an extra slot may be opened. If a
+   * tenant below its share gets none, another tenant's job is asked to give way.
    */
   take(tenant: TenantId, mayGrow: () => boolean): Slot | undefined {
     if (this.isFull) {
@@ -88,7 +88,7 @@ export class Slots {
     return { giveWay: asked.signal, leave }
   }
 
-  /** Sees to it that `count` jobs have been asked, or all those above the shares: the ones begun last are asked first. */
+  /** Makes sure that `count` jobs have been asked, or all those above the shares: the ones begun last are asked first. */
   #askToGiveWay(count: number): void {
     const kept = new Map<TenantId, number>()
     let missing = count

@@ -7,11 +7,11 @@ export type WatchOptions = {
   /** Number of the last frame that the reader has. */
   after: number
   /**
-   * Called while nothing comes, and when a stream has broken. Returns the last frames of an execution that has ended without sending
-   * them, if the reader lacks any; `undefined` while it goes on.
+   * Called during silences, and when a stream has broken. Returns the last frames of an execution that has ended without sending
+   * them, if the reader lacks any; `undefined` while it is running.
    */
   findEnd(lastSeq: number): Promise<{ frames: Frames | undefined } | undefined>
-  /** Follows the execution where it is by now. Without it a stream that has broken ends the watch. */
+  /** Follows the execution at its present place. Without it a broken stream ends the watch. */
   follow?(after: number): Promise<FrameStream>
   /** By default the reader gets every frame. */
   read?(frames: Frames, lastSeq: number): Read
@@ -24,16 +24,16 @@ export type WatchOptions = {
 const SILENT_MS = 2_000
 const RETRY_MS = 500
 
-/** Failures after which the execution has ended there or is lost; after the others only this reader is. */
+/** Failures that may mean the end or loss of the execution; other failures only end this reader's stream. */
 const BREAKS: ReadonlySet<string | undefined> = new Set(['worker_lost', 'cancelled'])
 
 /**
  * The frames of a queued execution, with an end in every case: when its executor is lost or no executor takes it, the end is made from the
- * stored record. Reading begins with `stream` where one is given, and otherwise by looking for the executor.
+ * stored record. Reading begins with `stream` if given, otherwise with a search for the executor.
  */
 export function watch(stream: FrameStream | undefined, options: WatchOptions): FollowedRun {
   const { after, follow, read, silentMs = SILENT_MS, retryMs = RETRY_MS } = options
-  /** A store that does not answer says nothing: it is asked again later. */
+  /** If the store does not answer, it is asked again later. */
   const findEnd = async (lastSeq: number) => {
     try {
       const found = await options.findEnd(lastSeq)

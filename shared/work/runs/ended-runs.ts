@@ -24,8 +24,8 @@ export class EndedRuns {
   }
 
   /**
-   * Returns the run that gives way to others: the oldest without a reader, of the tenant that has the most. `weightOf` says how much a
-   * tenant has; by default it is the number of its runs here. Those of 0 give nothing.
+   * Returns the run to forget for the benefit of others: the oldest without a reader, of the tenant that has the most. `weightOf`
+   * returns how much a tenant has, by default the number of its runs here. Tenants with 0 are spared.
    */
   next(weightOf: (tenant: TenantId) => number = (tenant) => this.#tenants.get(tenant)?.size ?? 0): Run | undefined {
     let next: Run | undefined

@@ -12,7 +12,7 @@ export class ExpiryQueue<T> {
     this.#onExpired = onExpired
   }
 
-  /** Adds the item, or starts its time anew. */
+  /** Adds the item, or starts its time again. */
   add(item: T): void {
     this.#deadlines.delete(item)
     this.#deadlines.set(item, performance.now() + this.#ms)
@@ -27,7 +27,7 @@ export class ExpiryQueue<T> {
     this.#timer = setTimeout(this.#expire, ms).unref()
   }
 
-  /** Bound, because the timer is started by whichever request comes first, whose id belongs on no line of the others. */
+  /** Bound to its own async context: otherwise log lines about all items would have the id of the request that started the timer. */
   readonly #expire = AsyncResource.bind((): void => {
     this.#timer = undefined
     const now = performance.now()

@@ -2,8 +2,8 @@ import type { JournalBudget } from '../../cluster/journal/journal.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 
 /**
- * The bytes that the journals of a process hold, or the events that it is to record, by tenant. While they are too many, tenants with more than an equal share give way,
- * so that large answers of one tenant cost no other one the events that it may come back for.
+ * The bytes in a process's journals, or the events that it still has to record, by tenant. While there are too many, tenants above an equal share
+ * lose theirs first, so that large answers of one tenant do not push out the events of others.
  */
 export class JournalMemory {
   readonly #maxBytes: number
@@ -39,7 +39,7 @@ export class JournalMemory {
   }
 }
 
-/** A class, since each run has two of them until it is forgotten: closures would take three times the memory. */
+/** A class, because each run has two instances until it is forgotten, and closures would take three times the memory. */
 class TenantBudget implements JournalBudget {
   readonly #tenant: TenantId
   readonly #memory: JournalMemory

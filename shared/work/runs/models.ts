@@ -3,28 +3,28 @@ import { AppError } from '../../kernel/errors.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { Meter } from '../../tenancy/limits/meter.ts'
 
-/** The server's own models. The cluster form may have none (D1.4). */
+/** The server's own models. A cluster may have no such models (D1.4). */
 export type ServerModels = Pick<Models, 'priceOf' | 'windowOf'> & {
   primary: Route['primary'] | undefined
   fallback: Route['fallback']
-  /** The model id, at the same provider, for sub-agents and summaries; unset: the run's own (SMALL_MODEL). */
+  /** The model id, at the same provider, for sub-agents and summaries; if unset, they use the model of the run (SMALL_MODEL). */
   smallModel?: string | undefined
 }
 
 export type RunPurpose = 'main' | 'plan'
 
-/** Decides which models a tenant's runs call. */
+/** Chooses the models that a tenant's runs call. */
 export interface ModelSource {
-  /** Reads the tenant's routes; `undefined` when this process has them. Rejects with `unavailable` when they cannot be read. */
+  /** Reads the tenant's routes; `undefined` when this process has them already. Rejects with `unavailable` when the routes cannot be read. */
   load(tenant: TenantId): Promise<void> | undefined
   /**
-   * The models of a run whose tenant is loaded; `model` replaces the main model's id. A step of a plan follows the route `plan` where
-   * there is one. Throws `unavailable` when there is no model.
+   * The models of a run whose tenant is loaded; `model` replaces the main model's id. A step of a plan uses the route `plan` if there
+   * is one. Throws `unavailable` when there is no model.
    */
   modelsFor(tenant: TenantId, model: string | undefined, purpose?: RunPurpose): Models
 }
 
-/** One set of models for all tenants: the server's. */
+/** The server's models, which all tenants use. */
 export function createServerModels({ primary, fallback, smallModel, ...facts }: ServerModels): ModelSource {
   return {
     load: () => undefined,
@@ -37,7 +37,7 @@ export function createServerModels({ primary, fallback, smallModel, ...facts }: 
   }
 }
 
-/** The route with another id of its main model, which is called first then. */
+/** The route with another id for its main model. This model is then called first. */
 export const withModel = (route: Route, model: string | undefined): Route =>
   model === undefined ? route : { ...route, strategy: 'order', primary: { ...route.primary, model, lacks: undefined } }
 
@@ -46,7 +46,7 @@ const NO_MODEL_RETRY_SECS = 30
 export const noModel = (message: string) =>
   new AppError('unavailable', message, { retryAfterSecs: NO_MODEL_RETRY_SECS })
 
-/** The same models, with every call counted for its tenant and refused above its budget. */
+/** The same models, but every call is counted for its tenant, and refused once the tenant's budget is used up. */
 export const meterModels = (source: ModelSource, meter: Meter): ModelSource => ({
   load: (tenant) => source.load(tenant),
   modelsFor: (tenant, ...choice) => meter.models(tenant, source.modelsFor(tenant, ...choice)),

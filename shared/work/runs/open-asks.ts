@@ -1,18 +1,18 @@
 import type { AgentEvent, RunEvent, SubAgentEvent } from '../../kernel/events.ts'
 
 type Request = Extract<AgentEvent, { type: 'permission_request' }>
-/** `wrapped`: the same request as an event of the sub-agent that has made it. */
+/** `wrapped`: the same request inside the event of the sub-agent that made it. */
 type Asked = { request?: Request; wrapped?: SubAgentEvent }
 
 type ClientCall = Extract<AgentEvent, { type: 'tool_use' }> & { expires_at: string }
 
-/** Whether the run waits for its client to make this call. */
+/** Whether the run waits for its client to execute this call. */
 export const waitsForClient = (event: RunEvent): event is ClientCall =>
   event.type === 'tool_use' && event.expires_at !== undefined
 
 /**
- * The permission requests of one run that are not resolved, and the calls that its client has not answered: those that its events show, and the
- * decisions that it waits for.
+ * The permission requests of one run that are not resolved, and the client calls without an answer. Both come from the events of the run and
+ * from the decisions that it waits for.
  */
 export class OpenAsks {
   readonly #asked = new Map<string, Asked>()
@@ -25,12 +25,12 @@ export class OpenAsks {
     return [...this.#asked.keys()]
   }
 
-  /** The ids of the calls that the client makes and has not answered. */
+  /** The ids of the calls that the client must execute and has not answered. */
   get calls(): string[] {
     return [...this.#calls.keys()]
   }
 
-  /** Aborted when a later message of the session denies the requests, those that are still to come included (D39.1). */
+  /** Aborted when a later message of the session denies all requests of the run, including later ones (D39.1). */
   get superseded(): AbortSignal {
     this.#superseded ??= new AbortController()
     return this.#superseded.signal
@@ -52,7 +52,7 @@ export class OpenAsks {
       this.#asked.set(String(event['id']), { wrapped: event })
   }
 
-  /** Returns the events that resolve those that are open: those of a sub-agent are wrapped, and then plain (D4.13). */
+  /** Returns the events that resolve all open requests. A request of a sub-agent gets two events: a wrapped one, then a plain one (D4.13). */
   take(): RunEvent[] {
     const open = [...this.#asked.values()]
     const calls = [...this.#calls.values()]
@@ -66,7 +66,7 @@ export class OpenAsks {
     return decision.finally(() => this.#waiting.delete(decision))
   }
 
-  /** Resolves when no decision is waited for. */
+  /** Resolves when the run waits for no decision. */
   async decided(): Promise<void> {
     await Promise.allSettled(this.#waiting)
   }

@@ -3,7 +3,7 @@ import { isoTime } from '../../kernel/time.ts'
 import type { EventSink } from '../../tenancy/events/port.ts'
 import type { Run, RunHooks } from './run.ts'
 
-/** Tells the tenant's readers that a run begins, waits for a permission, and has ended (D16a). */
+/** Sends an event to the tenant's readers when a run begins, waits for a permission, and ends (D16a). */
 export function announceRuns(events: EventSink): Required<Pick<RunHooks, 'onStarted' | 'onWaiting' | 'onEnded'>> {
   return {
     onStarted: (run) => events.append(run.tenant, { type: 'run.started', at: isoTime(), data: dataOf(run) }),

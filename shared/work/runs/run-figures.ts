@@ -5,10 +5,10 @@ import type { Outcome } from './run-state.ts'
 const SPENT = ['input_tokens', 'output_tokens', 'cost_usd', 'cache_read_tokens', 'cache_write_tokens'] as const
 type Spent = Record<(typeof SPENT)[number], number>
 
-/** Requests to providers that the events of a run show, by their outcome. */
+/** The number of requests to providers by outcome, counted from the events of a run. */
 export type Requests = { ok: number; retried: number; failed_over: number; failed: number }
 
-/** Adds up, from the events of one run, what its end is reported with. It keeps no text. */
+/** Adds up the figures for the report of a run from its events. It keeps no text. */
 export class RunFigures {
   readonly #startedAt = performance.now()
   readonly requests: Requests = { ok: 0, retried: 0, failed_over: 0, failed: 0 }
@@ -24,7 +24,7 @@ export class RunFigures {
   code: RunEndCode | undefined
   firstEventMs: number | undefined
   firstTokenMs: number | undefined
-  /** Calls of tools and permission requests, those of sub-agents included. */
+  /** Calls of tools and permission requests, including those of sub-agents. */
   toolCalls = 0
   permissions = 0
   artifacts: Artifact[] | undefined
@@ -33,7 +33,7 @@ export class RunFigures {
     return performance.now() - this.#startedAt
   }
 
-  /** Returns the warning when another model has taken over, which is worth a log line. */
+  /** Returns the warning if another model has taken over, because this must be logged. */
   note(event: RunEvent): WarningEvent | undefined {
     this.firstEventMs ??= this.ms
     if (this.firstTokenMs === undefined && TOKENS.has(event.type)) this.firstTokenMs = this.ms
@@ -50,7 +50,7 @@ export class RunFigures {
   }
 
   #noteArtifact({ type: _type, tool_use_id: _call, ...artifact }: Extract<RunEvent, { type: 'artifact' }>): void {
-    if (this.artifacts?.some(({ file_id }) => file_id === artifact.file_id)) return // A turn that began anew shows it again.
+    if (this.artifacts?.some(({ file_id }) => file_id === artifact.file_id)) return // A turn that was repeated reports the file again.
     this.artifacts = [...(this.artifacts ?? []), artifact].slice(0, MAX_ARTIFACTS)
   }
 
@@ -60,7 +60,7 @@ export class RunFigures {
     for (const field of SPENT) this.spent[field] += turn[field] ?? 0
   }
 
-  /** A permission request of a sub-agent follows as an event of its own, which counts (D4.13). */
+  /** A permission request of a sub-agent is also sent as an event of the run, and only that one is counted (D4.13). */
   #noteNested(event: Extract<RunEvent, { type: 'subagent_event' }>): void {
     if (event.event_type === 'turn_end') this.requests.ok++
     if (event.event_type === 'tool_use') this.toolCalls++
@@ -78,7 +78,7 @@ export class RunFigures {
     if (code === 'provider_failover' && detail['reason'] !== 'provider_skipped') this.requests.failed_over++
   }
 
-  /** The totals of a run hold what its sub-agents, its summaries and its cut turn cost, too (D4.10). */
+  /** The totals of a run include the costs of its sub-agents, its summaries and its aborted turn (D4.10). */
   #noteEnd(event: RunEvent): void {
     this.code = endCodeOf(event)
     if (event.type === 'result' && event.artifacts) this.artifacts = [...event.artifacts]

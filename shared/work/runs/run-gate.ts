@@ -3,8 +3,8 @@ import type { StartWait } from '../../tenancy/limits/start-lines.ts'
 import type { RunIdentity } from './run-identity.ts'
 
 /**
- * Holds a run back that was opened: until its client knows of it (D36.1), and until its tenant has a place for it (D54.4). The two do not depend on each other,
- * nor on the state of the run.
+ * Delays a run that was opened: until its client knows of it (D36.1), and until its tenant has a place for it (D54.4). The two conditions are
+ * independent of each other and of the state of the run.
  */
 export class RunGate {
   #held: PromiseWithResolvers<void> | undefined
@@ -29,17 +29,17 @@ export class RunGate {
     this.#held = undefined
   }
 
-  /** Resolves when the client knows of the run, or never will; `undefined` when it does. */
+  /** Resolves when the client knows of the run, or never will; `undefined` when it knows already. */
   get accepted(): Promise<void> | undefined {
     return this.#held?.promise
   }
 
-  /** Resolves when the run has its place among the runs of its tenant, or never will; `undefined` when it does not wait for one. */
+  /** Resolves when the run has a place among its tenant's running runs, or never will; `undefined` when it does not wait for a place. */
   get placed(): Promise<void> | undefined {
     return this.#waiting?.isOver.promise
   }
 
-  /** Where it stands in the line of its tenant; `undefined` when it does not wait there. */
+  /** The run's position in its tenant's queue; `undefined` when it does not wait there. */
   get standing(): StartWait['standing'] | undefined {
     return this.#waiting?.wait.standing
   }
@@ -50,7 +50,7 @@ export class RunGate {
     this.#waiting = undefined
   }
 
-  /** The end of a run for which its tenant had no place in time. */
+  /** The terminal event of a run whose tenant had no place for it in time. */
   noRoom(): RunEvent {
     const retry_after_secs = this.#waiting?.wait.retryAfterSecs
     const last = errorEvent('no_room', 'no run of this tenant has ended in time to make room for this one')

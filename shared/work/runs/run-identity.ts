@@ -15,56 +15,56 @@ export type RunIdentity = {
   id: string
   tenant: TenantId
   sessionId: string | undefined
-  /** Names the folder of the run's tools; the run's id by default. */
+  /** The name of the folder in which the run's tools work; the run's id by default. */
   workspace?: string
-  /** When the run was accepted, if that was in another process; now by default. */
+  /** When the run was accepted, if another process accepted it; now by default. */
   startedAt?: Date
-  /** The run goes on without readers until its own end, as a plan does; others are aborted after RUN_RESUME_SECS (D4.5b). */
+  /** The run continues without readers until its own end, as a plan does; others are aborted after RUN_RESUME_SECS (D4.5b). */
   needsNoReader?: boolean
   /** The run does not begin before `accept` (D36.1). */
   isHeld?: boolean
-  /** Its subject, when that is not a prompt. */
+  /** The kind of the run, if it does not begin with a prompt. */
   kind?: 'flow' | 'plan'
   about?: RunAbout
-  /** The events that another process has sent of it. */
+  /** The events of the run that another process has sent. */
   earlier?: EarlierEvents
-  /** It does not begin before its tenant has a place for it. */
+  /** The run does not begin before its tenant has a place for it. */
   wait?: StartWait | undefined
 }
 
 /**
- * All events from number `from` on that are known. None above `reserved` was sent. A reader gets `notice` before the first of them of which it
- * lacks those before.
+ * All known events from number `from` on. No event above `reserved` was sent. A reader that lacks earlier events gets `notice` before the
+ * first of these.
  */
 export type EarlierEvents = {
   events: readonly (readonly [seq: number, event: RunEvent])[]
   from: number
   reserved: number
   notice?: RunEvent
-  /** What the other process has used. */
+  /** The usage of the other process. */
   used?: RunTotals
-  /** Withdraws its open permission requests, and returns the events that say so. They stand before the end of a run that has not gone on here. */
+  /** Withdraws its open permission requests, and returns the events about this. They are sent before the end of a run that was not continued here. */
   end?: () => Promise<readonly RunEvent[]>
 }
 
-/** The part of a request by which its run can be begun again (D20.6). */
+/** The part of a request from which its run can be started again (D20.6). */
 export type KeptRequest = ApiType<'KeptRequest'>
 
 export type RunKind = 'run' | 'message' | 'flow' | 'plan'
-/** Facts that are recorded of a run besides its own fields. */
+/** Facts that are recorded about a run in addition to its own fields. */
 export type RunAbout = {
   customer_id?: string | undefined
   /** The caller's own pairs (D42.5). */
   metadata?: Readonly<Record<string, string>> | undefined
   /** The files of its prompt. */
   attachments?: AttachedFile[] | undefined
-  /** The flow's name, and its execution, if it is the run of a flow. */
+  /** The name of the flow, if this is the run of a flow. */
   flow?: string
   trace_id?: string
   plan_id?: string
   /** The first sentence of the prompt, or the title of the plan. */
   title?: string
-  /** The time at which it ends with `timeout` (D54.8). */
+  /** The time at which the run ends with `timeout` (D54.8). */
   deadline_at?: string | undefined
   /** What began it. */
   request?: KeptRequest | undefined
@@ -81,7 +81,7 @@ export class RunFacts {
   /** The caller's own pairs. */
   readonly metadata: RunAbout['metadata']
   readonly startedAt: Date
-  /** When it ends with `timeout`, in milliseconds since 1970; `undefined`: it may take any time. */
+  /** When the run ends with `timeout`, in milliseconds since 1970; `undefined`: it has no deadline. */
   readonly deadlineMs: number | undefined
 
   constructor({ id, tenant, sessionId, workspace, startedAt, needsNoReader, kind, about }: RunIdentity) {
@@ -102,7 +102,7 @@ export class RunFacts {
   }
 }
 
-/** The span of a run, as OpenTelemetry's conventions for agents name it. */
+/** The span of a run, named by OpenTelemetry's conventions for agents. */
 export function spanOf({ id, tenant, sessionId, kind, metadata }: RunFacts): { name: string; attributes: Attributes } {
   const name = SPANS[kind]
   const attributes = {

@@ -17,18 +17,18 @@ export type ReportableRun = Pick<RunIdentity, 'id' | 'tenant' | 'sessionId' | 'a
   startedAt: Date
 }
 
-/** Follows one run by its events. */
+/** Collects the report of one run from its events. */
 export type RunReport = {
   note(event: RunEvent, of: NotedFrame): void
-  /** Another process has sent these events. */
+  /** Adds events that another process has sent. */
   restore?(earlier: EarlierEvents): void
-  /** Another process goes on with the run: it has not ended here. */
+  /** Another process continues the run, so it does not end here. */
   abandon(): void
-  /** The fields that tell what the run is and what it has spent by now. */
+  /** The fields that describe the run, and its usage so far. */
   readonly details: Partial<RunSummary>
-  /** Its phases, as far as its events are kept. */
+  /** The phases of the run, if its events are kept. */
   readonly phases?: RunSummary['phases']
-  /** What began it, for as long. */
+  /** The request that started the run, if its events are kept. */
   readonly request?: RunSummary['request']
   readonly isRecorded: boolean
   readonly isReplayable?: boolean
@@ -43,7 +43,7 @@ export type RunReporterDeps = {
   recorder?: Pick<RunRecorder, 'begin'> | undefined
 }
 
-/** Writes a line, counts, and makes the record when a run, a message, a flow, a plan or a step of one has ended. */
+/** Logs, counts and records the end of each run, message, flow, plan and plan step. */
 export class RunReporter {
   readonly #deps: RunReporterDeps
 
@@ -62,7 +62,7 @@ export class RunReporter {
     const { request_id, subject } = traceFields()
     const facts = { ...known, request_id, subject }
     const figures = new RunFigures()
-    // A plan has records of its own: this run is only the part of it that one executor carries out.
+    // A plan has records of its own: this run is only the part that one executor carries out.
     const recording = known.kind === 'plan' ? undefined : this.#deps.recorder?.begin(facts, figures, request)
     return new Report(facts, figures, { reporter: this, recording })
   }
@@ -90,7 +90,7 @@ export class RunReporter {
     })
   }
 
-  /** A plan itself calls no model: its steps are counted. */
+  /** A plan itself calls no model: its steps are counted instead. */
   #count({ code = 'internal', requests, spent, firstTokenMs, ms }: RunFigures, kind: RunFacts['kind']): void {
     const { metrics } = this.#deps
     metrics.countDivided('runs_ended', code)
@@ -107,7 +107,7 @@ export class RunReporter {
 
 type Reported = { reporter: RunReporter; recording: RunRecording | undefined }
 
-/** A class, since a report is kept with its run: an object with these seven functions of its own would take a kilobyte more. */
+/** A class, because each run keeps its report: an object with seven functions of its own would take a kilobyte more. */
 class Report implements RunReport {
   readonly #facts: RunFacts
   readonly #figures: RunFigures
@@ -158,7 +158,7 @@ class Report implements RunReport {
   }
 }
 
-/** The fields by which a log line names its run. */
+/** The fields that identify a run in a log line. */
 const namesOf = ({ tenant, run_id, kind, session_id, plan_id, step_id }: RunFacts) => ({
   tenant,
   run_id,
@@ -179,5 +179,5 @@ const usageOf = (
 
 const OUTCOMES = ['ok', 'retried', 'failed_over', 'failed'] as const
 
-/** Ends that no operator needs to look at. */
+/** End codes that need no attention of an operator. */
 const HARMLESS: ReadonlySet<RunEndCode> = new Set<RunEndCode>(['ok', 'invalid_output', 'cancelled', 'session_deleted'])

@@ -44,7 +44,7 @@ export class RunState {
     this.#move(['queued'], 'running')
   }
 
-  /** Returns who ends the run: the engine, the caller, at once unless it `mustWait`, or nobody, because it has ended or is being ended. */
+  /** Returns who must end the run: the engine, or the caller (at once, unless the run `mustWait`). `undefined`: it has ended or is ending. */
   cancel(mustWait = false): 'engine' | 'caller' | undefined {
     if (this.#now === 'queued' && mustWait) this.#move(['queued'], 'stopping')
     else if (this.#now !== 'queued') return this.#stop()
@@ -65,7 +65,7 @@ export class RunState {
     this.#move(['queued', 'running', 'stopping'], 'abandoned')
   }
 
-  /** Returns whether it is the first of the permissions that are asked at the same time. */
+  /** Returns whether no other permission request is open. */
   beginAsk(): boolean {
     return ++this.#openAsks === 1
   }

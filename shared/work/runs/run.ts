@@ -18,7 +18,7 @@ export type RunHooks = {
   onBug(run: Pick<RunIdentity, 'id'>, cause: unknown): void
   /** Called after each event that was appended to a journal. */
   onEvent(): void
-  /** Called when a run begins to exist. The report it returns gets each of the run's events. */
+  /** Called when a run is created. The returned report gets each event of the run. */
   report?(run: ReportableRun): RunReport
   /** Called when the execution of a run begins. */
   onStarted?(run: Run): void
@@ -32,13 +32,13 @@ export type RunHooks = {
 export type RunExecutor = (run: Run, signal: AbortSignal) => AsyncIterable<Batched<RunEvent>>
 
 /**
- * One run: its journal, its state, and the loop that moves the engine's events into the journal. Whether it may begin (`RunGate`) is apart from its
- * state: a run whose turn has come waits for its client, and for its place.
+ * One run: its journal, its state, and the loop that moves the engine's events into the journal. Whether it may begin (`RunGate`) is separate from
+ * its state: a run whose turn has come still waits for its client, and for its place.
  */
 export class Run extends RunFacts {
   readonly journal: Journal
   readonly ended: Promise<void>
-  /** What people tell it while it is at work. */
+  /** The steering texts that people send while the run works. */
   readonly steering = new Steering()
   #abort = new AbortController()
   readonly #hooks: RunHooks
@@ -46,7 +46,7 @@ export class Run extends RunFacts {
   readonly #report: RunReport | undefined = undefined
   readonly #gate: RunGate
   readonly #state = new RunState()
-  /** `undefined`: it has not asked, or it has ended. */
+  /** `undefined`: the run has asked for nothing yet, or has ended. */
   #asks: OpenAsks | undefined = undefined
   #deadline: NodeJS.Timeout | undefined
   #endedMs: number | undefined
@@ -55,10 +55,10 @@ export class Run extends RunFacts {
   readonly #hasEndedBefore: boolean
   readonly #usedBefore: RunTotals | undefined
   readonly #endEarlier: EarlierEvents['end']
-  /** Set while it ends without having been executed. */
+  /** Set while the run ends without having been executed. */
   #ending: Promise<void> | undefined
 
-  /** `loop` is shared by the runs of a process. */
+  /** The runs of a process share `loop`. */
   constructor(identity: RunIdentity, { journal, loop }: { journal: Journal; loop: LoopBudget }, hooks: RunHooks) {
     super(identity)
     this.journal = journal
@@ -76,7 +76,7 @@ export class Run extends RunFacts {
     const last = earlier?.events.at(-1)?.[1]
     this.#hasEndedBefore = journal.isEnded
     if (last && journal.isEnded)
-      this.#end(last) // Another process has reported it.
+      this.#end(last) // Another process has reported the end.
     else this.#report = hooks.report?.({ ...identity, kind: this.kind, startedAt: this.startedAt })
     if (earlier) this.#report?.restore?.(earlier)
   }
@@ -93,12 +93,12 @@ export class Run extends RunFacts {
     return this.#endedMs === undefined ? undefined : new Date(this.#endedMs)
   }
 
-  /** Whether its record is stored, so that it is found there. */
+  /** Whether the record of the run is stored. */
   get isRecorded(): boolean {
     return this.#report?.isRecorded ?? this.#hasEndedBefore
   }
 
-  /** Whether readers that are to come find its events in its record. */
+  /** Whether later readers find the events in the stored record. */
   get isReplayable(): boolean {
     return this.#report?.isReplayable ?? this.#hasEndedBefore
   }
@@ -118,7 +118,7 @@ export class Run extends RunFacts {
     }
   }
 
-  /** The summary, with the phases, the permission requests that it waits for and the number of its readers, which lists of runs leave out. */
+  /** The summary, with the phases, the open permission requests and the number of readers. Lists of runs leave these out. */
   get description(): RunSummary {
     const { phases = [], request } = this.#report ?? {}
     const [asked, calls] = [this.#asks?.ids ?? [], this.#asks?.calls ?? []]
@@ -139,12 +139,12 @@ export class Run extends RunFacts {
     return this.journal.follow(seq)
   }
 
-  /** Its client knows of the run, so it may begin. */
+  /** Call it when the client knows of the run, so that the run may begin. */
   accept(): void {
     this.#gate.accept()
   }
 
-  /** Resolves when it has its place among the runs of its tenant, or never will; `undefined` when it does not wait for one. */
+  /** Resolves when the run has a place among its tenant's running runs, or never will; `undefined` when it does not wait for a place. */
   get placed(): Promise<void> | undefined {
     return this.#gate.placed
   }
@@ -154,7 +154,7 @@ export class Run extends RunFacts {
     return this.#gate.isHeld
   }
 
-  /** Its client was told that the run was not accepted: it ends as if it had never been. Returns `false` for one that a client has. */
+  /** Removes a run that was reported to its client as not accepted: it ends without a record. Returns `false` if a client has the run. */
   refuse(): boolean {
     if (!this.isHeld || this.isEnded || this.isAbandoned) return false
     this.abandon()
@@ -163,7 +163,7 @@ export class Run extends RunFacts {
     return true
   }
 
-  /** Another process goes on with the run. What is left of it here has no effect any more. */
+  /** Another process continues the run. What still happens to it here has no effect. */
   abandon(): void {
     this.#state.abandon()
     clearTimeout(this.#deadline)
@@ -190,7 +190,7 @@ export class Run extends RunFacts {
     return this.#asks.waitFor(decision).finally(() => this.#state.endAsk())
   }
 
-  /** Aborted when a later message of its session denies its permission requests, those that are still to come included (D39.1). */
+  /** Aborted when a later message of the session denies all permission requests of the run, including later ones (D39.1). */
   get superseded(): AbortSignal {
     this.#asks ??= new OpenAsks()
     return this.#asks.superseded
@@ -201,12 +201,12 @@ export class Run extends RunFacts {
     this.#asks.supersede()
   }
 
-  /** Resolves when none of its permission requests waits: soon after the run was cancelled. */
+  /** Resolves when no permission request of the run is open, which is soon after a cancel. */
   async asksDecided(): Promise<void> {
     await this.#asks?.decided()
   }
 
-  /** Runs to the terminal event, as soon as it is accepted; never rejects. Does nothing when the run was cancelled before. */
+  /** Runs to the terminal event, as soon as the run is accepted; never rejects. Does nothing when the run was cancelled earlier. */
   async execute(execute: RunExecutor): Promise<void> {
     if (this.isHeld) await this.#gate.accepted
     if (this.placed) await this.placed
@@ -223,7 +223,7 @@ export class Run extends RunFacts {
       if (!this.journal.isEnded && !this.isAbandoned) throw new Error('the engine ended without a terminal event')
     } catch (cause) {
       this.#hooks.onBug(this, cause)
-      this.#abort.abort('internal' satisfies RunErrorCode) // What is left of it stops, and its requests are withdrawn.
+      this.#abort.abort('internal' satisfies RunErrorCode) // The rest of the run stops, and its requests are withdrawn.
       await this.asksDecided()
       if (!this.journal.isEnded) this.#append(errorEvent('internal', 'internal error'))
     }
@@ -235,7 +235,7 @@ export class Run extends RunFacts {
     if (by === undefined) return
     this.#abort.abort(code)
     this.accept()
-    if (by === 'caller') this.#hooks.onStarted?.(this) // Its end was announced without its begin otherwise (D16.1).
+    if (by === 'caller') this.#hooks.onStarted?.(this) // Otherwise the end of the run would be announced without its start (D16.1).
     const last = code === 'no_room' ? this.#gate.noRoom() : errorEvent(code, 'the run was ended before its turn came')
     if (this.#endEarlier) this.#endWith(this.#endEarlier(), by === 'caller' ? last : undefined)
     else if (by === 'caller') this.#append(last)
@@ -280,13 +280,26 @@ export class Run extends RunFacts {
     }
   }
 
-  /** The end of the run resolves the permission requests that its executor has left open (D37.1). */
+  /** The end of the run resolves the permission requests that its executor left open (D37.1). */
   #append(given: RunEvent): void {
     if (isTerminal(given)) for (const decision of this.#asks?.take() ?? []) this.#append(decision)
     if (this.isAbandoned) return
     if (given.type === 'permission_request' || waitsForClient(given)) this.#asks ??= new OpenAsks()
     this.#asks?.note(given)
-    const event = given.type === 'error' ? { ...this.#usedBefore, ...given } : given // An end that the engine has not sent has no totals.
+    const event = given.type === 'error' ? { ...this.#usedBefore, ...given } : given // An
+    // error
+    // that
+    // the
+    // engine
+    // did
+    // not
+    // send
+    // has
+    // no
+    // totals
+    // of
+    // its
+    // own.
     const appended = this.journal.append(event)
     this.#hooks.onEvent()
     this.#report?.note(event, appended)
@@ -298,8 +311,8 @@ export class Run extends RunFacts {
 }
 
 /**
- * The controller of every run that has ended. Such a run is kept for its readers, who need its frames only: what listens to its own
- * signal holds the request, the conversation and the answers.
+ * The controller of every run that has ended. An ended run is kept for its readers, who need only its frames. The listeners of its
+ * own signal would keep the request, the conversation and the answers in memory.
  */
 const NOTHING_TO_ABORT = new AbortController()
 NOTHING_TO_ABORT.abort('cancelled' satisfies CancelCode)

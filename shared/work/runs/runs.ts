@@ -16,7 +16,7 @@ export type RunsLimits = {
   maxLive: number
   /** `maxLive` by default. */
   maxLivePerTenant?: number
-  /** How long a run continues without a reader, and how long an ended one stays known (D4.5b). */
+  /** How long a run continues without a reader, and how long an ended run stays known (D4.5b). */
   resumeMs: number
   maxJournalBytes: number
   /** How many ended runs are kept; 20,000 by default. */
@@ -25,31 +25,31 @@ export type RunsLimits = {
 }
 
 export type RunsHooks = RunHooks & {
-  /** Called after a run was forgotten, when its other data can be removed too. */
+  /** Called after a run was forgotten, so that its other data can be removed too. */
   onForgotten(run: Run): void
 }
 
 const MAX_ENDED = 20_000
-/** How often a process that shuts down looks whether it is still needed. */
+/** How often a process that shuts down checks whether a run still needs it. */
 const LOOK_MS = 20
 const BUSY_RETRY_SECS = 1
 
-/** The runs of this process: live ones, and ended ones for as long as their readers may come back (D4.5b). */
+/** The runs of this process: live runs, and ended runs for as long as their readers may come back (D4.5b). */
 export class Runs {
   readonly #limits: RunsLimits
   readonly #hooks: RunsHooks
   readonly #memory: JournalMemory
   readonly #known = new Map<string, Run>()
-  /** The runs without a reader, which are forgotten when their time is over. */
+  /** The runs without a reader, which are forgotten after a time. */
   readonly #unread: ExpiryQueue<Run>
   readonly #live = new Set<Run>()
-  /** The live runs, without those that were aborted in favour of others. */
+  /** The live runs, except those that were aborted to make room for others. */
   readonly #slots: TenantShares
   readonly #givenUp = new Set<Run>()
   /** Live runs whose last reader has left, in the order in which they left. */
   readonly #orphans = new Set<Run>()
   readonly #ended = new EndedRuns()
-  /** Those that still have their frames. */
+  /** The ended runs whose frames are still in memory. */
   readonly #replayable = new EndedRuns()
   /** Called whenever a run has ended or is no longer known. */
   readonly #listeners = new Set<() => void>()
@@ -67,13 +67,13 @@ export class Runs {
     return this.#live
   }
 
-  /** Registers a new run. Throws `rate_limit` when all runs that may be live, in all or of one tenant, have readers. */
+  /** Registers a new run. Throws `rate_limit` when the limit of live runs, in total or of the tenant, is reached and each of them has a reader. */
   open(identity: RunIdentity): Run {
     this.#makeRoom(identity.tenant)
     return this.adopt(identity)
   }
 
-  /** Registers a run that another process has accepted already. It takes a slot even where there is none. */
+  /** Registers a run that another process has accepted already. It takes a slot even if none is free. */
   adopt(identity: RunIdentity): Run {
     this.#slots.add(identity.tenant, 1)
     const budget = this.#memory.budgetOf(identity.tenant)
@@ -93,7 +93,7 @@ export class Runs {
     return counts
   }
 
-  /** Throws `not_found` for an unknown run and for another tenant's. */
+  /** Throws `not_found` for an unknown run and for a run of another tenant. */
   get(tenant: TenantId, runId: string): Run {
     const run = this.#known.get(runId)
     if (run?.tenant !== tenant) throw notFound(`no run ${runId}: it never existed, or it ended too long ago`)
@@ -113,7 +113,7 @@ export class Runs {
   }
 
   /**
-   * Resolves when no run is live. Those that still are after `graceMs` end with `worker_draining`, except those for which `isLeaving`
+   * Resolves when no run is live. Runs that are still live after `graceMs` end with `worker_draining`, except those for which `isLeaving`
    * returns `true`: they wait to be adopted by another process.
    */
   async endAll(graceMs: number, isLeaving: (run: Run) => boolean = () => false): Promise<void> {
@@ -125,15 +125,15 @@ export class Runs {
   }
 
   /**
-   * Resolves when nobody needs this process for a run any more, or `signal` is aborted: each is forgotten, or no reader is left and those that
-   * are to come find its events in its record.
+   * Resolves when no run needs this process any more, or `signal` is aborted: each run is forgotten, or has no reader and later readers find
+   * its events in its record.
    */
   async served(signal: AbortSignal): Promise<void> {
     const isNeeded = (run: Run) => !run.isReplayable || run.journal.readerCount > 0
     while (!signal.aborted && [...this.#known.values()].some(isNeeded)) await sleep(LOOK_MS)
   }
 
-  /** Forgets a run: another process has adopted it. Its readers get a gap. */
+  /** Forgets a run that another process has adopted. The streams of its readers end with a gap. */
   release(run: Run): void {
     if (run.isAbandoned) return
     run.abandon()
@@ -147,18 +147,18 @@ export class Runs {
     this.#onChanged()
   }
 
-  /** Ends a run that no client has as if it had never been, and another one by its cancellation. */
+  /** If no client has the run, it ends without a record; otherwise it is cancelled. */
   refuse(run: Run): void {
     this.end(run, { isAccepted: false })
   }
 
-  /** Cancels a run. `isAccepted: false`: its client was told that the run was not accepted. */
+  /** Cancels a run. `isAccepted: false`: the client got the answer that the run was not accepted. */
   end(run: Run, { isAccepted }: { isAccepted: boolean }): void {
     if (isAccepted || !run.refuse()) run.cancel('cancelled')
     else this.#remove(run)
   }
 
-  /** Aborts a run without a reader where there is no slot for another (D4.5d): one of the tenant's own when its share is full. */
+  /** Aborts a run without a reader if no slot is free (D4.5d): a run of the same tenant if the tenant's share is used up. */
   #makeRoom(tenant: TenantId): void {
     for (let full = this.#slots.exceeded(tenant, 1); full; full = this.#slots.exceeded(tenant, 1)) {
       const orphan = this.#oldestOrphan(full === 'tenant' ? tenant : undefined)
@@ -214,7 +214,7 @@ export class Runs {
     if (!this.#givenUp.delete(run)) this.#slots.add(run.tenant, -1)
   }
 
-  /** Starts the time anew: at the start, when the last reader leaves, and at the end. A reader stops it. */
+  /** Restarts the timeout of a run: at its start, when the last reader leaves, and at its end. A reader stops the timeout. */
   #restartTime(run: Run): void {
     const isUnread = run.journal.readerCount === 0 && this.#known.get(run.id) === run
     if (isUnread && (run.isEnded || !run.needsNoReader)) this.#unread.add(run)
@@ -223,7 +223,7 @@ export class Runs {
 
   #forget(run: Run): void {
     this.#unread.delete(run)
-    if (this.#known.get(run.id) === run) this.#known.delete(run.id) // A plan that goes on here has a run of the same id.
+    if (this.#known.get(run.id) === run) this.#known.delete(run.id) // If this process continues a plan, another run has the same id.
     this.#ended.delete(run)
     this.#onChanged()
     this.refuse(run)
@@ -238,7 +238,7 @@ export class Runs {
     this.#replayable.delete(run)
   }
 
-  /** Above the limits, drops the frames of ended runs, or forgets them; never those with a reader. */
+  /** Above the limits, drops the frames of ended runs, or forgets the runs; never those with a reader. */
   #enforceLimits(): void {
     this.#freeMemory()
     const { maxEnded = MAX_ENDED } = this.#limits
@@ -250,8 +250,8 @@ export class Runs {
   }
 
   /**
-   * The tenant that holds most gives way first: its ended runs, then what its live ones need not keep. One with less than an equal share keeps all,
-   * also when the others can free no more because of their readers.
+   * The tenant that uses most memory loses data first: its ended runs, then the frames that its live runs need not keep. A tenant with less than an
+   * equal share keeps everything, even if the others can free no more because of their readers.
    */
   #freeMemory(): void {
     const weightOf = (tenant: TenantId) => (this.#memory.mustGiveWay(tenant) ? this.#memory.usedBy(tenant) : 0)

@@ -4,8 +4,8 @@ import type { TenantId } from '../../kernel/tenant.ts'
 import type { KeptFiles, SaveProgress } from './workspaces.ts'
 
 /**
- * Stores the files of a folder. Throws what `save` throws, and `unavailable` when the store has taken nothing for this long; they are stored later then.
- * Many files may take longer, as long as the store takes one after the other.
+ * Stores the files of a folder. Throws what `save` throws, and `unavailable` when the store has accepted nothing for this long; the files are then
+ * stored later. Many files may take longer, as long as the store keeps accepting files.
  */
 export function saveFiles(
   kept: Pick<KeptFiles, 'save'>,

@@ -17,13 +17,13 @@ export type TenantModelsOptions = {
   credentials: CredentialReader
   server: ServerModels
   createProvider(instance: StoredInstance, credentials: Credentials): Promise<ModelProvider>
-  /** What the latest probe of a model of an instance has found; `undefined` when there is none. Left out: none is known. */
+  /** The result of the latest probe of an instance's model; `undefined` when there is none. Left out: no probes are known. */
   probed?(tenant: TenantId, model: string, instance?: string): Promise<ProbeResult['capabilities'] | undefined>
   log: Log
   maxTenants?: number
 }
 
-/** A tenant's routes by role, as they were opened from one state of its configuration. */
+/** A tenant's routes by role, opened from one state of its configuration. */
 type Opened = {
   config: TenantConfig
   routes: ReadonlyMap<Role, Route>
@@ -31,13 +31,13 @@ type Opened = {
   failure: AppError | undefined
 }
 
-/** The roles whose models runs call. */
+/** The roles with models that runs call. */
 const RUN_ROLES = ['main', 'subagent', 'plan', 'compact'] as const satisfies readonly Role[]
 
 const MAX_TENANTS = 10_000
 
 /**
- * The models of tenants: their own routes where they have a main one, else the server's (D8.5). Routes are opened when a tenant's
+ * The models of tenants: their own routes if they have a main route, otherwise the server's models (D8.5). Routes are opened when a tenant's
  * configuration is first needed, and again as soon as it changes; a run reads the newest at the start of each turn.
  */
 export class TenantModels implements ModelSource {
@@ -75,7 +75,7 @@ export class TenantModels implements ModelSource {
     this.#stopListening()
   }
 
-  /** Returns the tenant's newest routes to a run; the last ones that the run has seen, if this process has dropped them meanwhile. */
+  /** Returns the tenant's newest routes to a run; if this process has dropped them meanwhile, the last routes that the run has seen. */
   #newestOf(tenant: TenantId): () => Opened {
     let last = this.#opened.get(tenant)
     return () => {
@@ -144,7 +144,7 @@ export class TenantModels implements ModelSource {
     return { config, routes, failure }
   }
 
-  /** What probes have found of models between which runs choose. Those of before count while the store is away. */
+  /** Reads the probe results of models among which runs choose. While the store does not answer, the earlier results count. */
   #readAbilities(tenant: TenantId, routes: Opened['routes']): Promise<void> | undefined {
     const chosen = [...routes.values()].filter(({ strategy = 'order' }) => strategy !== 'order')
     if (chosen.length === 0) return undefined

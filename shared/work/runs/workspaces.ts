@@ -3,22 +3,22 @@ import { fileSystemTime, markWorkspaces, sweepWorkspaces } from '../../agent/too
 import { copyWorkspace, removeWorkspace, workspacePath } from '../../agent/tools/workspace/workspace.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 
-/** The folders of a process's sessions, runs and plans. A scope is what `workspacePath` takes. */
+/** The folders of a process's sessions, runs and plans. A scope is the argument of `workspacePath`. */
 export type Workspaces = {
   /** Returns the path of a folder, which may not exist yet. */
   open(tenant: TenantId, scope: string): string
-  /** The same for the folder of a session or plan, which another process may have made. */
+  /** The same for the folder of a session or plan, which another process may have created. */
   openKept(tenant: TenantId, scope: string): string
   /** Removes a folder that was opened. */
   remove(tenant: TenantId, scope: string): Promise<void>
   /** Copies a folder that the processes share. Left out: they share none. */
   copy?(tenant: TenantId, from: string, to: string): Promise<void>
-  /** Leaves a folder to another process. */
+  /** Gives up a folder, because another process uses it now. */
   release(tenant: TenantId, scope: string): void
   readonly openCount: number
-  /** Marks the open folders as used, and removes those that workers left behind an hour ago or earlier. */
+  /** Marks the open folders as used, and removes folders that dead workers left at least an hour ago. */
   sweep(): Promise<void>
-  /** Where the processes share no folder: brings sessions' and plans' folders here, and stores them. */
+  /** If the processes share no disk: downloads the folders of sessions and plans to this process, and stores them. */
   readonly kept?: KeptFiles
 }
 
@@ -26,26 +26,26 @@ export type Workspaces = {
 export type SaveProgress = { stored: number; files: number }
 
 export type KeptFiles = {
-  /** Resolves when the files of a folder are here. Throws `unavailable`. */
+  /** Resolves when the files of a folder are on this machine. Throws `unavailable`. */
   bring(tenant: TenantId, scope: string): Promise<void>
   /**
-   * Resolves when the store has the files of a folder. Throws `unavailable`, and tries again later by itself; `TooMuch`; and `conflict` when
-   * another process has taken them over. `onProgress` is called while it goes on.
+   * Resolves when the store has the files of a folder. Throws `unavailable`, and then tries again later by itself; `TooMuch`; and `conflict`
+   * when another process has taken over the files. `onProgress` is called after each step.
    */
   save(tenant: TenantId, scope: string, onProgress?: (progress: SaveProgress) => void): Promise<void>
   /** The files of a folder whose newest content the store lacks. */
   unstored(tenant: TenantId, scope: string): Promise<readonly UnstoredFile[]>
-  /** Brings a folder here, and returns the paths of those of its files that are not as another process had them. */
+  /** Downloads a folder, and returns the paths of the files that differ from those of another process. */
   lacks(tenant: TenantId, scope: string, files: readonly UnstoredFile[]): Promise<readonly string[]>
-  /** Stores what is left, and removes what this process has on its disk. */
+  /** Stores the remaining files, and removes the folders of this process from its disk. */
   close(): Promise<void>
 }
 
-/** Called with the owner of a folder that is removed or left to another process, whether it was opened or not. */
+/** Called with the owner of a folder that is removed or given up to another process, whether it was opened or not. */
 export type LeaveListener = (owner: { tenant: TenantId; scope: string }) => void
 
 type WorkspacesOptions = {
-  /** A session that is stored lives for this long after its worker, and its folder with it. */
+  /** How long a stored session, and its folder, outlive their worker. */
   storedMs?: number
   onLeft?: LeaveListener | undefined
 }

@@ -13,7 +13,7 @@ import type { TenantId } from '../../kernel/tenant.ts'
 
 export type StoredSessions = Pick<SessionStore, 'page'>
 
-/** The lists of a broker, which also have the sessions that are stored and in no worker's memory (D32). What a worker says of a session counts. */
+/** The lists of a broker, extended by stored sessions that are in no worker's memory (D32). If a worker has the session, the worker's data counts. */
 export const withStoredSessions = (
   broker: Pick<Broker, 'listSessions' | 'listRemembered'>,
   store: StoredSessions,
@@ -28,7 +28,7 @@ export const withStoredSessions = (
   },
 })
 
-/** Behind the cursor, which is that of a list of sessions in memory. */
+/** The page of stored sessions after the cursor, which comes from a list of sessions in memory. */
 async function storedPage(
   store: StoredSessions,
   tenant: TenantId,
@@ -44,7 +44,7 @@ async function storedPage(
 
 const PAGE = 100
 
-/** Few sessions remember a tool. */
+/** Returns the remembered tools of a tenant's stored sessions. Few sessions have one, so all pages are read. */
 async function rememberedOf(store: StoredSessions, tenant: TenantId): Promise<RememberedPermission[]> {
   const remembered: RememberedPermission[] = []
   let after: SessionPosition | undefined

@@ -11,7 +11,7 @@ const Replay = lazy(() => import('./replay.tsx').then((loaded) => loaded.Replay)
 
 type Run = Schema<'Run'>
 
-/** Begins a run once more as it was, and shows the new one. */
+/** Starts a run again without changes, and shows the new run. */
 export async function runAgain(run: Run): Promise<void> {
   try {
     const id = await begin(await startOf(run))
@@ -22,7 +22,7 @@ export async function runAgain(run: Run): Promise<void> {
   }
 }
 
-/** What can be done with a run: again as it was, again with another input, ten times, beside another one. */
+/** The actions for a run: start it again, with or without changes, start it ten times, or compare it with another run. */
 export function AgainActions({ run }: { run: Run }) {
   const dialog = useSignal<'edit' | 'replay' | undefined>(undefined)
   const isBusy = useSignal(false)
@@ -60,6 +60,6 @@ export function AgainActions({ run }: { run: Run }) {
   )
 }
 
-/** Runs of the same flow, or of the same conversation, are the first to be compared with. */
+/** Runs of the same flow or conversation are offered first for a comparison. */
 const likeness = ({ flow, session_id }: Run): Record<string, string | undefined> =>
   flow === undefined ? { session_id } : { flow }

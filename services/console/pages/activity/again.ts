@@ -6,16 +6,16 @@ import { get, send, transport } from '../../api/engine.ts'
 
 type Run = Schema<'Run'>
 
-/** A request that begins a run anew. A person may change the prompt, or the input of a flow as JSON, and the model. */
+/** A request that starts a run again. A person may change the prompt, or the input of a flow as JSON, and the model. */
 export type Start = { path: string; body: Record<string, unknown>; model: string; isFlow: boolean }
 
-/** Whether a run can be begun again: what it was begun with is kept, and it is no part of a plan, which is retried as a whole. */
+/** Whether a run can be started again: its request is kept, and it is not part of a plan, which can only be retried as a whole. */
 export function canStartAgain({ kind, request, trace_id: trace }: Run): boolean {
   if (!may('run')) return false
   return kind === 'flow' ? trace !== undefined && has('dispatches') : request !== undefined && kind !== 'step'
 }
 
-/** The request that starts the run again. A message is sent as another version of itself; throws when its conversation was deleted. */
+/** The request that starts the run again. A message is sent as a new version of the same message; throws when its conversation was deleted. */
 export async function startOf(run: Run): Promise<Start> {
   const { kind, request, customer_id, metadata, attachments, session_id: session } = run
   if (kind === 'flow') return flowStart(run)
@@ -36,7 +36,7 @@ async function flowStart({ flow = '', trace_id: trace = '' }: Run): Promise<Star
   return { path: `/flows/${encodeURIComponent(flow)}/run`, body, model: model ?? '', isFlow: true }
 }
 
-/** The part of a start that a person may change, as text, and a start with it changed. Throws for JSON that is none. */
+/** The part of a start request that a person may change, as text. `withInput` puts a changed text back, and throws for invalid JSON. */
 export const inputOf = ({ body, isFlow }: Start): string =>
   isFlow ? JSON.stringify(body['input'], null, 2) : String(body['prompt'])
 
@@ -45,13 +45,13 @@ export const withInput = (start: Start, text: string): Start => ({
   body: { ...start.body, ...(start.isFlow ? { input: JSON.parse(text) as unknown } : { prompt: text }) },
 })
 
-/** Begins a run that goes on when this tab is closed, where the API has that. Resolves with its id. */
+/** Starts a run that continues after this tab is closed, if the API supports this. Resolves with the id of the run. */
 export async function begin(start: Start): Promise<string> {
   if (start.isFlow) return follow(start).started()
   return (await send<Schema<'RunStarted'>>('POST', start.path, { ...start.body, background: true })).run_id
 }
 
-/** A run that is begun when it is read, and that ends some time after nobody reads it. */
+/** A run that starts when its stream is read, and that ends some time after its last reader has left. */
 export function follow({ path, body, isFlow }: Start, signal?: AbortSignal): RunStream {
   const ofFlow = ({ trace_id: trace }: Record<string, unknown>) => trace !== undefined
   return new RunStream({ transport: transport(), start: { path, body }, signal, ...(isFlow && { isEnd: ofFlow }) })

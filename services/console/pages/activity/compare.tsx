@@ -17,7 +17,7 @@ import { StateBadge } from '../../parts/state-badge.tsx'
 
 type Run = Schema<'Run'>
 
-/** A run with what it was given and has answered, as far as that is kept. */
+/** A run with its input and its answer, if they are kept. */
 type Side = { run: Run; input: string; output: string; calls: readonly string[] }
 
 const NOT_KEPT = 'Not kept: the audit of the tenant stores no payloads, or no longer.'
@@ -119,7 +119,7 @@ const Differs = () => <span class="badge warn">differs</span>
 
 type TextsProps = { title: string; one: string; other: string; nothing?: string }
 
-/** Two texts beside each other, with the lines that only one of them has marked. */
+/** Two texts side by side. Lines that only one of them has are marked. */
 function Texts({ title, one, other, nothing = NOT_KEPT }: TextsProps) {
   const isSame = one === other
   const lines = isSame ? [] : diffLines(one, other)
@@ -188,13 +188,13 @@ async function ofFlow({ trace_id: trace }: Run): Promise<Pick<Side, 'input' | 'o
   return { input: textOf(found?.input), output: textOf(found?.output) }
 }
 
-/** What a run has done, as far as its events are kept: a run that has failed ends with an error. */
+/** The content of a run, if its events are kept. A failed run ends with an error. */
 async function blocksOf(id: string): Promise<readonly Block[]> {
   let view = EMPTY_RUN
   try {
     for await (const event of createRuns(transport()).resume(id)) view = reduceRun(view, event)
   } catch {
-    // Its record tells of the failure.
+    // The record of the run shows the failure.
   }
   return view.blocks
 }

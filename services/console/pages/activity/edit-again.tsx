@@ -11,7 +11,10 @@ import { begin, inputOf, type Start, startOf, withInput } from './again.ts'
 
 type EditAgainProps = { run: Schema<'Run'>; onClose(): void }
 
-/** Changes the prompt, or the input of the flow, and the model, and begins a run with them. What is refused is said here, and nothing typed is lost. */
+/**
+ * A form that changes the prompt, or the input of the flow, and the model, and starts a run with them. If the server
+ * refuses it, the form shows the error and keeps the typed text.
+ */
 export function EditAgain({ run, onClose }: EditAgainProps) {
   const { start, input, model, problem, submit } = useEdited(run, onClose)
   return (
@@ -40,7 +43,7 @@ export function EditAgain({ run, onClose }: EditAgainProps) {
   )
 }
 
-/** What began the run, as its reader changes it. */
+/** The request of the run, with the reader's changes. */
 function useEdited(run: Schema<'Run'>, onBegun: () => void) {
   const start = useSignal<Start | undefined>(undefined)
   const [input, model] = [useSignal(''), useSignal('')]

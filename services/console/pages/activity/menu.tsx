@@ -8,7 +8,7 @@ type MenuProps = {
   children: ComponentChildren
 }
 
-/** A button with choices below it. Escape and a click elsewhere close it, and so does a choice. */
+/** A button with choices below it. Escape, a click elsewhere and a choice close the menu. */
 export function Menu({ label, staysOpen = false, children }: MenuProps) {
   const menu = useRef<HTMLDetailsElement>(null)
   const close = (takesFocus = false) => {
@@ -17,7 +17,7 @@ export function Menu({ label, staysOpen = false, children }: MenuProps) {
     if (takesFocus) menu.current.querySelector('summary')?.focus()
   }
   useEffect(() => {
-    // The path is that of the click: what was clicked may have left the page since, as an entry that deletes itself.
+    // Uses the event's path, because the clicked element may have left the page since, for example an entry that deletes itself.
     const onClick = (event: Event) => {
       if (menu.current && !event.composedPath().includes(menu.current)) close()
     }

@@ -13,7 +13,7 @@ type Sent = { role: 'system' | 'user' | 'assistant' | 'tool'; text: string; name
 
 type ModelCallProps = { run: Schema<'Run'>; call: Call; frames: readonly RunEvent[]; onClose(): void }
 
-/** The messages that a model was called with, as far as they are kept: the request of the run, its conversation, and what the run had done by then. */
+/** The messages of a model call, if they are kept: the request of the run, its conversation, and the earlier turns of the run. */
 export function ModelCall({ run, call, frames, onClose }: ModelCallProps) {
   const earlier = useSignal<readonly Sent[]>([])
   useEffect(() => void readEarlier(run, call).then((found) => (earlier.value = found)), [])
@@ -53,7 +53,7 @@ export function ModelCall({ run, call, frames, onClose }: ModelCallProps) {
 const systemOf = ({ request }: Schema<'Run'>, { agent }: Call): readonly Sent[] =>
   agent === undefined && request?.system_prompt !== undefined ? [{ role: 'system', text: request.system_prompt }] : []
 
-/** What the conversation had before the message of this run; nothing of one that is gone. */
+/** The messages of the conversation before the message of this run; empty if the conversation was deleted. */
 async function readEarlier(
   { run_id: id, session_id: session }: Schema<'Run'>,
   { agent }: Call,
@@ -77,7 +77,7 @@ const textOf = (block: Block): Pick<Sent, 'text' | 'name'> => {
   return block.type === 'file' ? { name: 'file', text: block.name } : { text: block.text }
 }
 
-/** What the agent had said, called and been answered before this turn began. That of a sub-agent comes wrapped. */
+/** The agent's texts, calls and results before this turn. Events of a sub-agent are wrapped. */
 export function sentBefore(run: Schema<'Run'>, { agent, turn }: Call, frames: readonly RunEvent[]): readonly Sent[] {
   const sent: Sent[] = []
   const prompt = agent === undefined ? (run.request?.prompt ?? run.title) : undefined

@@ -6,7 +6,7 @@ const SHOWN_MS = 50
 
 type Phase = { name: string; ms: number; look: string }
 
-/** How the time of a run was divided, as far as its record says: waiting for a place, waiting for the model, at work. */
+/** Shows how a run used its time, by its record: waiting for a place, waiting for the model, working. */
 export function PhaseBar({ run }: { run: Schema<'Run'> }) {
   const phases = phasesOf(run)
   if (phases.length === 0) return null

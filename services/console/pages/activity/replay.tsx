@@ -13,11 +13,11 @@ import { follow, startOf } from './again.ts'
 
 type Run = Schema<'Run'>
 
-/** One of the replays: not begun yet, at work, ended, or never begun, and why. */
+/** The state of one repeated run: not started yet, running, ended, or failed to start, with the reason. */
 type Try = { runId?: string; run?: Run; refusal?: string }
 
 const TIMES = 10
-/** A browser has six connections to a host at a time, of which the console needs some. */
+/** A browser opens at most six connections to a host, and the console needs some of them. */
 const AT_ONCE = 3
 
 type ReplayProps = { run: Run; onClose(): void }

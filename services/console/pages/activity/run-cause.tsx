@@ -8,7 +8,7 @@ import { runAgain } from './again-actions.tsx'
 
 type Run = Schema<'Run'>
 
-/** Before all else: why a run has failed and what helps, or what it waits for. */
+/** Shown first: why a run has failed and what helps, or what it waits for. */
 export function RunCause({ run, live }: { run: Run; live: LiveRun }) {
   if (run.status === 'waiting') return <Waits run={run} />
   if (run.status !== 'failed' || run.code === undefined) return null
@@ -25,7 +25,7 @@ export function RunCause({ run, live }: { run: Run; live: LiveRun }) {
   )
 }
 
-/** What to do next where the server's own words are not kept. */
+/** What the reader can do next, if the server's message is not kept. */
 const NEXT: Readonly<Record<string, string>> = {
   provider_auth: 'Check the key of the provider in Settings.',
   provider_rate_limited: 'Wait a moment and run it again, or raise the limit at the provider.',

@@ -6,7 +6,7 @@ import { WorkspaceFiles } from '../../parts/run/workspace-files.tsx'
 
 type Run = Schema<'Run'>
 
-/** The files of a run: those of its prompt, those that it has delivered, and what it has changed in its folder. */
+/** The files of a run: the files of its prompt, the files that it has delivered, and the changed files in its folder. */
 export function RunFiles({ run }: { run: Run }) {
   const { run_id: id, kind, attachments = [], artifacts = [] } = run
   const hasFolder = kind !== 'flow' && kind !== 'plan'

@@ -33,7 +33,7 @@ export function RunPage({ params: { run = '' }, query }: PageProps) {
   return other ? <Compare key={`${run} ${other}`} ids={[run, other]} /> : <OneRun key={run} id={run} />
 }
 
-/** How the run went, what it used, and everything that it has said and done. */
+/** The page of a run: its result, its usage, and its whole content. */
 function OneRun({ id }: { id: string }) {
   const run = useResource(
     id,
@@ -57,7 +57,7 @@ function OneRun({ id }: { id: string }) {
   )
 }
 
-/** The cause first, then the course in time, then all that was said and done. `onStep` is called when a run that goes on has begun or ended something. */
+/** The cause first, then the timeline, then the content of the run. `onStep` is called when a running run has begun or ended a step. */
 function Course({ run, onStep }: { run: Run; onStep(): void }) {
   const isOver = run.ended_at !== null
   const onEvent = ({ event }: RunEvent) => !isOver && !DELTAS.has(event) && onStep()
@@ -100,7 +100,7 @@ function Head({ run }: { run: Run }) {
   )
 }
 
-/** The facts of a run's record. Those that it does not have are left out. */
+/** The facts of a run's record. Missing facts are left out. */
 function RunFacts({ run }: { run: Schema<'Run'> }) {
   const facts: readonly (readonly [name: string, value: ComponentChildren])[] = [
     ['Waits for', run.tool_call_ids && <CallerTools runId={run.run_id} />],

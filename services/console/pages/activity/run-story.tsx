@@ -9,7 +9,7 @@ import { Prompt } from '../../parts/run/prompt.tsx'
 
 type RunStoryProps = { run: Schema<'Run'>; live: LiveRun }
 
-/** What the run was asked, its texts and tool calls, or its raw events. Runs of flows have events of their own kinds. */
+/** The prompt of the run, its texts and tool calls, or its raw events. Runs of flows have events of their own kinds. */
 export function RunStory({ run, live }: RunStoryProps) {
   const isRaw = useSignal(run.kind === 'flow' || run.kind === 'plan')
   return (

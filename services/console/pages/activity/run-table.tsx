@@ -7,13 +7,13 @@ import { keptViews } from './list/kept-views.ts'
 
 type Run = Schema<'Run'>
 
-/** `compared`: the reader chooses two runs to be compared, and has chosen this one, or none yet. */
+/** `compared`: set while the reader chooses two runs to compare; it is the first chosen run, or none yet. */
 type RunTableProps = { runs: readonly Run[]; compared: string | undefined; path: (compared: string) => string }
 
 export function RunTable({ runs, compared, path }: RunTableProps) {
   const { columns: kept } = keptViews()
   const columns = useMemo(() => columnsOf(kept), [kept])
-  // What was drawn is drawn again when the columns or the choice are others.
+  // The rows are drawn again when the columns or the choice change.
   const row = useMemo(
     () => rowWith(columns, compared === undefined ? undefined : { compared, path }),
     [columns, compared],

@@ -2,7 +2,7 @@ import type { Schema } from '../../../../shared/client/api.ts'
 
 type Phase = Schema<'RunPhase'>
 
-/** A line of the waterfall. `to` is `undefined` while it goes on. `depth` counts the rows that contain it. */
+/** A line of the waterfall. `to` is `undefined` while the phase continues. `depth` counts the rows that contain it. */
 export type Row = {
   kind: 'queued' | 'turn' | Phase['kind']
   name: string
@@ -20,7 +20,7 @@ export type Call = { name: string; turn: number; agent: string | undefined }
 /** A shorter wait for a place cannot be seen. */
 const SHOWN_MS = 50
 
-/** The lines of a run's phases: each turn with what was done in it, and below each sub-agent what that has done. */
+/** The lines of a run's phases: each turn with its phases, and below each sub-agent the phases of the sub-agent. */
 export function rowsOf({ phases = [], queued_ms = 0 }: Pick<Schema<'Run'>, 'phases' | 'queued_ms'>): Row[] {
   const rows: Row[] = []
   if (queued_ms >= SHOWN_MS) rows.push(row({ kind: 'queued', name: 'Queued', from: 0, to: queued_ms }))
@@ -58,7 +58,7 @@ function turnRow(phases: readonly Phase[], turn: number): Row {
   })
 }
 
-/** Round times along an axis of this length, at most five, without its beginning. */
+/** At most five round times along an axis of this length, without 0. */
 export function ticksOf(totalMs: number): number[] {
   const least = Math.max(1, totalMs / 5)
   const power = 10 ** Math.floor(Math.log10(least))

@@ -13,7 +13,10 @@ const ModelCall = lazy(() => import('./model-call.tsx').then((loaded) => loaded.
 
 type Run = Schema<'Run'>
 
-/** The course of a run in time: its turns, and in them the calls of models and tools, hatched while they wait. The call of a model opens what was sent with it. */
+/**
+ * The timeline of a run: its turns with the calls of models and tools, which are hatched while they wait. A click on a
+ * model call shows its messages.
+ */
 export function Waterfall({ run, live }: { run: Run; live: LiveRun }) {
   const opened = useSignal<Call | undefined>(undefined)
   const isOpen = run.ended_at === null

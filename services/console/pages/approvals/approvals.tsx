@@ -16,7 +16,7 @@ const TABS = [
   { id: 'programs', label: 'Programs' },
 ] as const
 
-/** The requests that wait for an answer, those that were decided, the tools that no longer ask, and the calls that programs have to make. */
+/** The requests that wait for an answer, those that were decided, the tools that no longer ask, and the calls that programs must execute. */
 export function Approvals({ params, query }: PageProps) {
   const tab = query.get('tab') ?? ''
   return (

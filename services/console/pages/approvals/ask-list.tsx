@@ -12,7 +12,7 @@ type AskListProps = {
   selected: Signal<ReadonlySet<string>>
 }
 
-/** The waiting requests, the nearest deadline first, equal ones as one entry. `j` and `k` move through them. */
+/** The waiting requests, the nearest deadline first, and equal requests as one entry. `j` and `k` move through them. */
 export function AskList({ batches, chosen, selected }: AskListProps) {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {

@@ -12,7 +12,7 @@ import { DenyAll } from './deny-all.tsx'
 
 type BatchProps = { batch: readonly Ask[]; chosen: Ask }
 
-/** A request, or several equal ones side by side: they are answered one by one, or together once each was shown to its end. */
+/** A request, or several equal ones side by side: they are answered one by one, or together after each was shown to its end. */
 export function Batch({ batch, chosen }: BatchProps) {
   const seen = useMemo(() => new Map<string, Signal<boolean>>(), [])
   const isSeen = (id: string) => {
@@ -43,10 +43,10 @@ export function Batch({ batch, chosen }: BatchProps) {
   )
 }
 
-/** `isBusy` stays true until all are answered, although each leaves the batch as soon as it is. */
+/** `isBusy` stays true until all are answered, although each request leaves the batch as soon as it is answered. */
 type TogetherState = { areSeen: boolean; isBusy: Signal<boolean> }
 
-/** What equal requests have in common, and what answers all of them. */
+/** The common part of equal requests, and the buttons that answer all of them. */
 const Together = ({ batch, chosen, ...state }: BatchProps & TogetherState) => (
   <header class="stack close">
     <h2>
@@ -62,7 +62,10 @@ const Together = ({ batch, chosen, ...state }: BatchProps & TogetherState) => (
   </header>
 )
 
-/** Its key names the requests: when they change, it has to be shown anew before it can be pressed. */
+/**
+ * The key contains the ids of the requests: when they change, the button is created again and must be visible for a
+ * while before it can be pressed.
+ */
 function AllowAll({ asks, areSeen, isBusy }: { asks: readonly Ask[] } & TogetherState) {
   const isArmed = useArmed()
   const allow = async () => {

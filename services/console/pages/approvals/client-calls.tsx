@@ -10,7 +10,7 @@ import { Countdown } from '../../parts/time.tsx'
 
 type Call = Schema<'PendingToolCall'>
 
-/** The calls that programs have to make: a run waits for the one that has started it, and nobody here can answer for it. */
+/** The calls that programs must execute: a run waits for the program that started it, and no person can answer here instead. */
 export function ClientCalls() {
   const concerns = ({ event }: { event: string }) => event.startsWith('tool_call.')
   const list = useList<Call>({ path: '/tool-calls', field: 'tool_calls', concerns })

@@ -11,7 +11,7 @@ import { Batch } from './batch.tsx'
 import { DenyAll } from './deny-all.tsx'
 import { Outcome } from './outcome.tsx'
 
-/** The list of what waits, and the chosen request beside it. */
+/** The list of waiting requests, and the chosen request beside it. */
 export function Inbox({ id }: { id: string | undefined }) {
   const selected = useSignal<ReadonlySet<string>>(new Set())
   const { data, error } = pending().state.value

@@ -13,7 +13,7 @@ import { Ago } from '../../parts/time.tsx'
 import { AskContext } from './ask-context.tsx'
 import { Batch } from './batch.tsx'
 
-/** Shows the request that a link names when the list does not have it: it was decided, or too many wait to be listed. */
+/** Shows the request of a link if the list does not contain it: it was decided, or too many requests wait. */
 export function Outcome({ id }: { id: string }) {
   const own = given().get(id)
   return own ? <Receipt decided={own} isOwn /> : <Found id={id} />
@@ -31,7 +31,7 @@ function Found({ id }: { id: string }) {
   return isDecided(data) ? <Receipt decided={data} /> : <Batch key={id} batch={[data]} chosen={data} />
 }
 
-/** How a request was decided, by whom, and what it was about, as whoever decided it has seen it; and the next one. */
+/** How a request was decided and by whom, with the call as that person has seen it; and a link to the next request. */
 function Receipt({ decided, isOwn = false }: { decided: Decided; isOwn?: boolean }) {
   const sentence = sentenceOf(decided)
   return (
@@ -60,7 +60,7 @@ function Receipt({ decided, isOwn = false }: { decided: Decided; isOwn?: boolean
   )
 }
 
-/** Gets the focus after the person's own answer, so that Enter leads on and allows nothing. */
+/** Gets the focus after the person's own answer, so that Enter goes to the next request and does not allow anything. */
 function Next({ isOwn }: { isOwn: boolean }) {
   const link = useRef<HTMLAnchorElement>(null)
   useEffect(() => {

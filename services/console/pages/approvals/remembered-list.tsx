@@ -12,7 +12,7 @@ import { Ago } from '../../parts/time.tsx'
 
 type Remembered = Schema<'RememberedPermission'>
 
-/** The tools that need no permission for the rest of a session, until that is taken back. */
+/** The tools that need no permission for the rest of a session, until a person withdraws this. */
 export function RememberedList() {
   const query = { state: 'remembered' }
   const concerns = ({ event }: { event: string }) => event === 'permission.resolved'

@@ -10,7 +10,7 @@ import './cluster.css'
 import { counted, duration, money, short } from '../../base/format.ts'
 import { Missing, Section } from './section.tsx'
 
-/** The state of a deployment as one of its processes knows it. */
+/** The state of a deployment, as one of its processes reports it. */
 export function ClusterPage() {
   useEffect(watchOverview, [])
   const { data, readAt, problem } = overview().value

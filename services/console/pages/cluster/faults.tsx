@@ -13,7 +13,7 @@ const FAULTS: Readonly<Record<string, string>> = {
   run_records_lost: 'Records of runs that were lost',
 }
 
-/** How runs have failed in this process. Each process counts its own: a monitoring system adds them up. */
+/** The failures of runs in this process. Each process counts its own failures; a monitoring system adds them up. */
 export const Failures = ({ failures }: Pick<Overview, 'failures'>) => (
   <Section title="Failures by code" aside={<Since />}>
     {failures.length === 0 && <Missing>No run that ended here has failed.</Missing>}

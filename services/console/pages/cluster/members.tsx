@@ -6,7 +6,7 @@ import { Bar, Missing, Section } from './section.tsx'
 
 type Member = NonNullable<Overview['members']>[number]
 
-/** The processes, and whether they are of one version. */
+/** The processes, and whether all have the same version. */
 export function Members({ members }: { members: Overview['members'] }) {
   if (members === null) return <NotRead />
   const versions = new Set(members.flatMap(({ version }) => version ?? []))

@@ -30,12 +30,12 @@ const VIEWS: Readonly<Record<View, { label: string; part: string; method?: strin
   memory: { label: 'Memory', part: '/memory', isFor: () => true },
 }
 
-/** Views that show their requests themselves, or have none of a flow. */
+/** Views without the request button: they show their requests themselves, or have none. */
 const VIEWS_WITH_OWN = ['run', 'runs', 'batches'] as const
 
 type FlowPageProps = { name: string; view: string | undefined; query: URLSearchParams }
 
-/** A flow: its definition, a run of it, and what is known of its versions. */
+/** A flow: its definition, its runs, and its versions. */
 export function FlowPage({ name, view, query }: FlowPageProps) {
   const flow = useResource(name, () => get<Flow>(flowPath(name)), isAbout(name, 'flow.changed'))
   return (
@@ -77,7 +77,10 @@ function Views({ flow, view, query, onChange }: ViewsProps) {
   )
 }
 
-/** What programs get, what would replace it, and the step from one to the other. Beside an evaluation that step asks for a pass rate. */
+/**
+ * The served version, the draft that would replace it, and the button to publish the draft. In the evaluation view this
+ * button asks for a pass rate.
+ */
 function Head({ flow, view, onChange }: { flow: Flow; view: View | undefined; onChange(flow: Flow): void }) {
   const { name, version, served_version: served, published_version: published } = flow
   const isDraft = flow.state === 'draft'
@@ -102,7 +105,7 @@ function Head({ flow, view, onChange }: { flow: Flow; view: View | undefined; on
   )
 }
 
-/** What is written and not saved would stay behind. */
+/** Unsaved changes would not be included. */
 function PublishDraft({ flow, onChange }: Pick<ViewsProps, 'flow' | 'onChange'>) {
   const isUnsaved = documentOf(flow).isChanged.value
   return (

@@ -14,7 +14,7 @@ export const flowPath = (name: string, part = ''): string => `/flows/${encodeURI
 /** The address of a view of a flow. */
 export const placeOf = (name: string, view?: View): string => hrefOf(flowPath(name, view && `/${view}`))
 
-/** The run of an execution has its number. */
+/** The id of an execution's run contains the same number. */
 export const runOf = (traceId: string): string => hrefOf(`/activity/${traceId.replace(/^trace_/, 'run_')}`)
 
 /** Whether an event is about a flow. */

@@ -4,7 +4,7 @@ import { FlowPage } from './flow-page.tsx'
 import { FlowList } from './list/flow-list.tsx'
 import { NewFlow } from './new-flow.tsx'
 
-/** JSON in, JSON out that fits a schema: the list of the flows, a new one, and one of them with all that concerns it. */
+/** The pages of flows, which take JSON and return JSON that fits a schema: the list, a new flow, and one flow with its views. */
 export function Flows({ params, query }: PageProps) {
   const { name, view } = params
   if (name !== undefined) return <FlowPage key={name} name={name} view={view} query={query} />

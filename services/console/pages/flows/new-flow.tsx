@@ -13,7 +13,7 @@ import { ImportButton } from './edit/import-button.tsx'
 import { EXAMPLES } from './first-flow.ts'
 import { type Flow, flowPath, placeOf } from './flow.ts'
 
-/** Creates a flow of an example. It is a draft, and nothing runs before it is published. */
+/** Creates a flow from an example. It is a draft, and nothing runs before it is published. */
 export const NewFlow = ({ example }: { example: string }) =>
   may('flows') ? (
     <Form example={example} />
@@ -92,7 +92,7 @@ const Examples = ({ chosen, onChoose }: { chosen: string | undefined; onChoose()
   </fieldset>
 )
 
-/** A PUT would give the flow that is there another draft. */
+/** A PUT would give an existing flow another draft. */
 async function refuseTaken(name: string): Promise<void> {
   const isFree = await get(flowPath(name)).then(
     () => false,

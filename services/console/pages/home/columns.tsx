@@ -13,11 +13,11 @@ const isOpen = ({ status }: Run) => status === 'running' || status === 'waiting'
 type ColumnsProps = {
   runs: readonly Run[]
   failures: readonly Failures[]
-  /** There are older runs, some of which may go on. */
+  /** There are older runs, some of which may still be running. */
   isPart: boolean
 }
 
-/** What needs a person, what goes on, and what has ended lately. Nothing stands in two of them. */
+/** Three columns: waiting for a person, running, and recently ended. No entry is in two columns. */
 export function Columns({ runs, failures, isPart }: ColumnsProps) {
   const plans = useNewestPlans()
   const asking = new Set(asks().value.map(({ run_id }) => run_id))

@@ -11,7 +11,7 @@ import { LiveRun } from '../../parts/run/live-run.ts'
 import { Prompt } from '../../parts/run/prompt.tsx'
 import { startersFor } from '../chat/view/starters.ts'
 
-/** A first run, where it was asked for, with its end in sight. It is a conversation like any other, and goes on in Chat. */
+/** The first run of the demo, shown on this page until it ends. It is a normal conversation, which can be continued in Chat. */
 export function DemoRun() {
   const prompt = startersFor(caller().peek()?.model === 'demo')[0]?.prompt ?? ''
   const run = useSignal<{ live: LiveRun; sessionId: string } | undefined>(undefined)
@@ -45,7 +45,7 @@ export function DemoRun() {
   )
 }
 
-/** Starts the run. When the reader leaves it is read no further; it goes on. */
+/** Starts the run. When the reader leaves the page, the run continues but is no longer followed. */
 async function start(prompt: string, signal: AbortSignal): Promise<{ live: LiveRun; sessionId: string }> {
   const session = await createSessions(transport()).open()
   const live: LiveRun = new LiveRun(session.send({ prompt }, { signal }), (event) =>

@@ -3,12 +3,12 @@ import { isOfProvider } from '../../parts/run/causes.ts'
 
 type Run = Schema<'Run'>
 
-/** Failed runs of one cause, the newest first. */
+/** Failed runs with the same cause, the newest first. */
 export type Failures = { code: string; runs: readonly Run[] }
 
 /**
- * What has failed and needs somebody, by its cause, the newest cause first. A plan has an entry of its own, and its steps belong to it; a message
- * is left out where its conversation went on well.
+ * Failures that need attention, grouped by cause, the newest cause first. A plan has its own entry, which includes its steps; a message is left
+ * out if a later message of its conversation succeeded.
  */
 export function failuresOf(failed: readonly Run[], done: readonly Run[]): Failures[] {
   const wentOn = (run: Run) =>
@@ -26,7 +26,7 @@ export type Trouble = { model: string; runs: readonly Run[] }
 /** What failed longer ago is no news. */
 const RECENT_MS = 3_600_000
 
-/** The models of which a run has failed by the provider within the last hour. */
+/** The models with a run that failed because of the provider within the last hour. */
 export function troublesOf(failed: readonly Run[], nowMs: number): Trouble[] {
   const caused = failed.filter(({ code, kind }) => isOfProvider(code) && kind !== 'plan').toSorted(newestFirst)
   const isNew = ([newest]: readonly Run[]) => newest !== undefined && nowMs - Date.parse(endOf(newest)) <= RECENT_MS
@@ -35,7 +35,7 @@ export function troublesOf(failed: readonly Run[], nowMs: number): Trouble[] {
     .filter(({ runs }) => isNew(runs))
 }
 
-/** Since when nothing has ended well: the failures behind the newest run that has. `undefined` where none is. */
+/** The time since which no run has succeeded: that of the first failure after the newest successful run. `undefined` if there is no such failure. */
 export function lasting(
   { runs }: Trouble,
   well: Run | undefined,

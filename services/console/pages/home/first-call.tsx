@@ -7,7 +7,7 @@ import { StateBadge } from '../../parts/state-badge.tsx'
 
 const BODY = '{"prompt": "Say hello."}'
 
-/** The first run of a program. `hasToken`: the program keeps one in `AE_TOKEN`. */
+/** The first run of a program. `hasToken`: the program reads a token from `AE_TOKEN`. */
 const TEXTS: Readonly<Record<string, (url: string, hasToken: boolean) => string>> = {
   curl: (url, hasToken) =>
     [

@@ -14,7 +14,7 @@ const FirstCall = lazy(() => import('./first-call.tsx').then((loaded) => loaded.
 /** What is shown below the cards. */
 type Part = 'demo' | 'code' | undefined
 
-/** What this is, and the first three things to do here. Once they are done it is gone. `runs` are all that there are. */
+/** An introduction with the first three steps. It is hidden after they are done. `runs`: all runs of the tenant. */
 export function FirstVisit({ runs }: { runs: readonly Run[] }) {
   const open = useSignal<Part>(undefined)
   const { model } = caller().value ?? {}

@@ -18,7 +18,7 @@ import { Figure, Figures } from '../../parts/figures.tsx'
 
 type Run = Schema<'Run'>
 
-/** The figures of the day, what the providers break, and three lists: what needs the person, work that goes on, and work that has ended lately. */
+/** The figures of the day, problems of providers, and three lists: entries that wait for a person, running work, and recently ended work. */
 export function Home() {
   const concerns = ({ event }: { event: string }) =>
     event.startsWith('run.') || event === 'plan.queued' || event === 'plan.ended'
@@ -64,7 +64,7 @@ function Lists({ runs, isPart }: { runs: readonly Run[]; isPart: boolean }) {
 /** For the present day in UTC, as budgets count it. */
 const startOfDay = (): string => `${new Date(serverNow()).toISOString().slice(0, 10)}T00:00:00.000Z`
 
-/** The tenant's usage of today (UTC) and of each of its hours, beside its budget where it has one. */
+/** The tenant's usage of today (UTC) and of each of its hours, beside its budget if it has one. */
 function Budget() {
   const from = startOfDay()
   const load = () => get<Schema<'UsageResponse'>>('/usage', { bucket: 'hour', by: 'kind', from, limit: 200 })

@@ -15,7 +15,7 @@ import { StateBadge } from '../../parts/state-badge.tsx'
 import { Ago, Took } from '../../parts/time.tsx'
 import type { Failures } from './failures.ts'
 
-/** A request, or equal ones. */
+/** The row of a request, or of several equal requests. */
 export const AskRow = ({ batch: [first, ...others] }: { batch: readonly Ask[] }) =>
   first ? (
     <li>
@@ -25,7 +25,7 @@ export const AskRow = ({ batch: [first, ...others] }: { batch: readonly Ask[] })
     </li>
   ) : null
 
-/** A plan that goes on, or why it has failed. */
+/** The row of a running plan, or of a failed plan with the reason. */
 export const PlanRow = ({ plan }: { plan: PlanSummary }) => (
   <li>
     <a class="home-row" href={hrefOf(`/plans/${plan.id}`)}>
@@ -66,7 +66,7 @@ export function RunRow({ run }: { run: Schema<'Run'> }) {
 
 type FailureRowProps = { failures: Failures }
 
-/** A run that has failed, or all that have failed by one cause. */
+/** The row of a failed run, or of all runs that failed for the same reason. */
 export function FailureRow({ failures: { code, runs } }: FailureRowProps) {
   const [newest] = runs
   if (!newest) return null
@@ -111,7 +111,7 @@ type PlanSummary = Schema<'PlanSummary'>
 
 const DAY_MS = 86_400_000
 
-/** The newest plans: those that go on, and those that have failed within a day and that nobody has repeated since. */
+/** The newest plans: running plans, and plans that failed within the last day and were not repeated since. */
 export function useNewestPlans(): { working: readonly PlanSummary[]; failed: readonly PlanSummary[] } {
   const load = async () => (has('plans') ? (await get<Schema<'PlanList'>>('/plans', { limit: 30 })).plans : [])
   const plans = useResource('newest plans', load, ({ event }) => event.startsWith('plan.')).state.value.data ?? []

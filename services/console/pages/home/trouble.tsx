@@ -54,7 +54,7 @@ const minute = (at: string) => moment(`${at.slice(0, 16)}:00.000Z`, new Date(ser
 /** Instances that are asked how much room the provider leaves. */
 const MOST_INSTANCES = 10
 
-/** The rooms at the provider (D52.4) of the instances that call the model. */
+/** The used rate limits at the provider (D52.4) of the instances that call the model. */
 function Room({ model }: { model: string }) {
   const load = async () => {
     const { instances } = await get<Schema<'InstanceList'>>('/config/instances', { limit: MOST_INSTANCES })

@@ -1,6 +1,6 @@
 import { caller } from '../../api/caller.ts'
 
-/** A plan to begin with: four steps in three waves. The demo model does what its prompts say. */
+/** An example plan: four steps in three waves. The demo model follows its prompts. */
 export function firstPlan() {
   const isDemo = caller().peek()?.model === 'demo'
   const prompt = (demo: string, real: string) => (isDemo ? demo : real)

@@ -12,7 +12,7 @@ import { Icon } from '../../parts/icon.tsx'
 import { firstPlan } from './first-plan.ts'
 import type { Plan } from './plan.ts'
 
-/** Writes a plan, with its waves and what is wrong with it as it is written. */
+/** An editor for a new plan, which shows its waves and its problems while it is written. */
 export function NewPlan({ from }: { from: string | null }) {
   const text = useSignal(from === null ? JSON.stringify(firstPlan(), null, 2) : '')
   useEffect(() => {

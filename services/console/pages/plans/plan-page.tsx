@@ -19,12 +19,12 @@ import { Gantt } from './gantt.tsx'
 import type { Plan } from './plan.ts'
 import { WaveGraph } from './wave-graph.tsx'
 
-/** It brings what shows the run of a step. */
+/** This module contains the view of a step's run. */
 const StepPanel = lazy(() => import('./step-panel.tsx').then((loaded) => loaded.StepPanel))
 
 type PlanPageProps = { id: string; step: string | null; view: string | null }
 
-/** A plan as it runs: its steps wave by wave or along the time, and one of them in full. */
+/** A plan while it runs: its steps by wave or on a timeline, and one step with details. */
 export function PlanPage({ id, step, view }: PlanPageProps) {
   const concerns = ({ data }: TenantEvent) => data['plan_id'] === id
   const plan = useResource(id, () => get<Plan>(`/plans/${encodeURIComponent(id)}`), concerns)

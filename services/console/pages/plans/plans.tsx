@@ -17,7 +17,7 @@ const TABS = [
   { id: 'schedules', label: 'Schedules' },
 ] as const
 
-/** Steps that run in the background: their list, one of them, a new one, and those that the clock submits. */
+/** The pages of plans: the list, one plan, a new plan, and schedules that submit plans at set times. */
 export function Plans({ params, query }: PageProps) {
   const tab = query.get('tab') ?? ''
   if (params['id'] === 'new') return <NewPlan from={query.get('from')} />

@@ -13,7 +13,7 @@ import { Ago } from '../../parts/time.tsx'
 
 type ScheduleRowProps = { schedule: Schedule; onChange(): void }
 
-/** A schedule: when it applies next, what became of its last plan, and which ticks it has left out. */
+/** A schedule: its next times, the result of its last plan, and its skipped ticks. */
 export const ScheduleRow = ({ schedule, onChange }: ScheduleRowProps) => (
   <tr>
     <td class="whole name">
@@ -46,7 +46,7 @@ export const ScheduleRow = ({ schedule, onChange }: ScheduleRowProps) => (
 
 const whenOf = ({ cron, every_secs }: Schedule) => cron ?? `every ${duration((every_secs ?? 0) * 1000)}`
 
-/** In the zone of the schedule; each tells the reader's own time, too. Those that have passed since they were read are left out. */
+/** The next times in the schedule's time zone; each also shows the reader's local time. Times that have passed since they were read are left out. */
 function NextTimes({ ticks, timeZone }: { ticks: readonly string[]; timeZone: string }) {
   useEffect(runClock, [])
   const [next, ...others] = ticks.filter((tick) => Date.parse(tick) > clock().value)
@@ -145,7 +145,7 @@ function Actions({ schedule: { name, paused, last_plan: last }, onChange }: Sche
 
 export type Schedule = Schema<'PlanSchedule'>
 
-/** `Thu, Nov 26, 03:00` in a zone, without the day when it is that of `before`; with seconds where there are some. */
+/** `Thu, Nov 26, 03:00` in a time zone, without the day if it is that of `before`; with seconds if they are not 0. */
 function momentIn(timeZone: string, at: string, before?: string): string {
   const show = (options: Intl.DateTimeFormatOptions, of: string) =>
     new Intl.DateTimeFormat(undefined, { timeZone, ...options }).format(new Date(of))
@@ -159,7 +159,7 @@ function momentIn(timeZone: string, at: string, before?: string): string {
 
 const schedulePath = (name: string): string => `/plans/schedules/${encodeURIComponent(name)}`
 
-/** Pauses a schedule or lets it go on, and leaves all else of it as it is now, whatever this page has read before. */
+/** Pauses or resumes a schedule. Everything else stays as it is at the server, even if this page has read an older state. */
 async function setPaused(name: string, paused: boolean): Promise<void> {
   const { cron, timezone, every_secs, plan } = await get<Schedule>(schedulePath(name))
   const timing = cron === undefined ? { every_secs } : { cron, timezone }

@@ -76,7 +76,7 @@ const ScheduleTable = ({ schedules, onChange }: ScheduleTableProps) => (
   </div>
 )
 
-/** The time at which all shown times of one schedule are past, so that the list is read again. A tick that is skipped sends no event. */
+/** The time when all shown times of some schedule have passed: then the list is read again. A tick that is skipped sends no event. */
 const firstPast = (schedules: readonly Schedule[]): number =>
   Math.min(...schedules.flatMap(({ next_ticks }) => next_ticks.slice(-1)).map((at) => Date.parse(at)))
 
@@ -87,7 +87,7 @@ function atTime(atMs: number, act: () => void): () => void {
   return () => clearTimeout(timer)
 }
 
-/** Makes a schedule, or replaces the one of the same name. */
+/** Creates a schedule, or replaces the schedule of the same name. */
 const NewSchedule = ({ onSaved }: { onSaved(): void }) => (
   <FoldedForm name="new-schedule" summary="New schedule …">
     <ScheduleForm onSaved={onSaved} />

@@ -54,7 +54,7 @@ export function StepPanel({ plan, step, onClose }: StepPanelProps) {
   )
 }
 
-/** Has the focus while it is shown. */
+/** Receives the focus when it is shown. */
 function useFocus() {
   const panel = useRef<HTMLElement>(null)
   useEffect(() => {
@@ -83,7 +83,7 @@ const Facts = ({ run }: { run: Schema<'StepRun'> }) => (
   </p>
 )
 
-/** The step's run as it goes on, or as it was. Where nothing is kept of it any more, its output says what came of it. */
+/** The step's run, live or from its record. If nothing of the run is kept any more, only the step's output is shown. */
 function Story({ runId, isOver }: { runId: string; isOver: boolean }) {
   const live = useLiveRun({ runId, sessionId: runId, isOver })
   if (isOver && live.view.value.blocks.length === 0) return null

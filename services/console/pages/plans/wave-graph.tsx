@@ -5,7 +5,7 @@ import type { Plan } from './plan.ts'
 const BOX = { width: 188, height: 46 } as const
 const GAP = { x: 56, y: 16 } as const
 const EDGE = 12
-/** A graph that is wider than its card is drawn smaller, as long as one can read it; then the card scrolls. */
+/** A graph that is wider than its card is drawn smaller while it stays readable; beyond that, the card scrolls. */
 const LEAST_SCALE = 0.8
 
 type GraphProps = { plan: Plan; chosen: string | null }
@@ -83,7 +83,7 @@ function Node({ plan, step: { id, title }, at, isChosen }: NodeProps) {
 
 type Placed = { id: string; wave: number; row: number }
 
-/** Sweeps over the waves that bring steps nearer to those that they depend on. */
+/** How often the waves are reordered to bring steps nearer to their dependencies. */
 const SWEEPS = 4
 
 /** Places each step in the column of its wave, in rows with few crossings. */

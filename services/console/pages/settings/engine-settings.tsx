@@ -12,7 +12,7 @@ import { RouteFields } from './route-fields.tsx'
 type Config = Schema<'EngineConfig'>
 type Routing = Config['routing']
 
-/** Which provider and model serve which role, and what is kept of runs. */
+/** The settings for the provider and model of each role, and for the data that is kept of runs. */
 export function EngineSettings() {
   const concerns = ({ event }: { event: string }) => event === 'config.changed'
   const config = useResource('/config/engine', () => get<Config>('/config/engine'), concerns)

@@ -4,8 +4,8 @@ import { ApiError } from '../../../../shared/client/errors.ts'
 export type Labels = Readonly<Record<string, string>>
 
 /**
- * Says why the server refuses what a form has sent: with the label that the reader sees in place of the field's name, and without requests
- * of the API, which are no help there.
+ * Explains why the server refuses the values of a form: field names are replaced by the labels that the reader sees, and API requests are
+ * left out, because they do not help there.
  */
 export const inWords =
   (labels: Labels) =>

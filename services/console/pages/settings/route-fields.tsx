@@ -7,7 +7,7 @@ import { ROLES, type Role, type Routing, rolesIn } from './models/known-models.t
 
 type RouteFieldsProps = { routing: Signal<Routing>; instances: readonly string[] }
 
-/** What serves each role. One without a provider uses that of `main`, or the server's own. */
+/** The provider and model of each role. A role without a provider uses that of `main`, or the server's own. */
 export function RouteFields({ routing, instances }: RouteFieldsProps) {
   const found = useFound(routing.value)
   return (
@@ -88,7 +88,7 @@ function RouteRow({ role, routing, instances, found }: RouteRowProps) {
 
 type Route = NonNullable<Routing[Role]>
 
-/** The route without fields that say what holds without them. An order needs a second model. */
+/** The route without fields that equal their defaults. `order` is kept only if there is a second model. */
 function routeOf({ strategy = 'order', hedge = false, ...route }: Route): Route {
   const { instance, model, fallback_instance: second = '', fallback_model: secondModel = '' } = route
   const fallback = second !== '' && { fallback_instance: second, fallback_model: secondModel }
@@ -104,7 +104,7 @@ const STRATEGIES: Readonly<Record<NonNullable<Route['strategy']>, readonly [name
 
 type SecondModelProps = Omit<RouteRowProps, 'routing'> & { route: Route; onChange(changes: Partial<Route>): void }
 
-/** What takes over, what is called first, and whether a late answer is asked for again (D56). */
+/** The settings for the fallback model, for the order of calls, and for repeating a late request (D56). */
 function SecondModel({ role, route, instances, found, onChange }: SecondModelProps) {
   const { fallback_instance: second = '', fallback_model: model = '', strategy = 'order', hedge = false } = route
   return (

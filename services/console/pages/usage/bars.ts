@@ -1,7 +1,10 @@
 import { type Bucket, LENGTH_MS } from './spans.ts'
 import { addUp, keyOf, MEASURES, type Measure, type Row } from './sums.ts'
 
-/** `time`: where it begins, in milliseconds. `parts`: of each key with a colour, then of the others; of a measure that cannot be divided, of all. */
+/**
+ * `time`: the start of the bar, in milliseconds. `parts`: the value of each key with a colour, then that of all other
+ * keys; a measure that cannot be divided has one part.
+ */
 export type Bar = { time: number; total: number | undefined; parts: readonly number[] }
 
 type Shown = {
@@ -13,7 +16,7 @@ type Shown = {
   span: { from: number; to: number }
 }
 
-/** A bar for each bucket of the span, also for one in which nothing was used. What sums of dollars lose in rounding is no part. */
+/** A bar for each bucket of the span, also for one in which nothing was used. Rounding errors of sums of dollars do not become a part. */
 export function barsOf(rows: readonly Row[], { totals, keys, measure, bucket, span }: Shown): readonly Bar[] {
   const length = LENGTH_MS[bucket]
   const { of, isSum } = MEASURES[measure]
@@ -29,7 +32,7 @@ export function barsOf(rows: readonly Row[], { totals, keys, measure, bucket, sp
   })
 }
 
-/** Days are those of UTC, as they are counted; hours are shown in the reader's own zone. */
+/** Days are UTC days, because usage is counted so; hours are shown in the reader's time zone. */
 const NAMES = {
   day: new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' }),
   hour: new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' }),
@@ -37,7 +40,7 @@ const NAMES = {
 
 export const nameOf = (time: number, bucket: Bucket): string => NAMES[bucket].format(time)
 
-/** Round values from 0 up to `top`, at most six: steps of 1, 2 or 5 times a power of ten. What is counted has whole ones. */
+/** Round values from 0 up to `top`, at most six: steps of 1, 2 or 5 times a power of ten. Counts have whole numbers only. */
 export function stepsOf(top: number, isCounted: boolean): readonly number[] {
   const least = Math.max(top / 5, isCounted ? 1 : 0)
   const power = 10 ** Math.floor(Math.log10(least))

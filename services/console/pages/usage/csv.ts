@@ -11,7 +11,7 @@ export function csvOf(by: string, rows: readonly Row[]): string {
 
 const textOf = (value: ReturnType<typeof valuesOf>[number]) => (value === null ? value : labelOf(value))
 
-/** A text that begins like a formula would be one to a spreadsheet, also with signs of full width, as they are read in East Asia. */
+/** A spreadsheet would execute a text that begins like a formula, also one with full-width signs, as used in East Asia. */
 function cell(value: string | number | null): string {
   if (typeof value === 'number') return String(value)
   return `"${(value ?? '').replace(/^[=+\-@\t\r\n＝＋－＠]/, "'$&").replaceAll('"', '""')}"`

@@ -6,7 +6,7 @@ import { addUp, MEASURES, type Measure, measure, shown } from './sums.ts'
 
 type HeadlineProps = { usage: Usage; name: Measure; span: Span; now: number }
 
-/** The figure of the measure, against the equal time before, and the others to choose from. */
+/** The figure of the chosen measure, compared with the preceding time of the same length; and the other measures to choose. */
 export function Headline({ usage, name, span, now }: HeadlineProps) {
   const [all, before] = [addUp(usage.totals), addUp(usage.before)]
   const { of, show } = measure(name)
@@ -42,7 +42,7 @@ export function Headline({ usage, name, span, now }: HeadlineProps) {
   )
 }
 
-/** What the month will come to, beside the budgets of its days where the tenant has one. */
+/** The expected total of the month, beside the sum of the daily budgets if the tenant has a budget. */
 function Forecast({ month, name, now }: { month: Usage['month']; name: Measure; now: number }) {
   const { of, show, budget: limit } = measure(name)
   if (limit === undefined) return null

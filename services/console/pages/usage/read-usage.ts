@@ -6,7 +6,7 @@ import type { Row } from './sums.ts'
 /** Pages of rows that are read. */
 const MOST_PAGES = 10
 
-/** `totals` are those of all runs of the span, `before` of the span before it, and `month` of the month (UTC) up to now. */
+/** `totals` covers all runs of the span, `before` those of the span before it, and `month` those of the month (UTC) up to now. */
 export type Usage = {
   rows: readonly Row[]
   /** There are more rows than were read. */
@@ -16,7 +16,7 @@ export type Usage = {
   month: readonly Row[]
 }
 
-/** Reads the rows of a division. The sums of all runs come from their kinds, of which there are few, and each run has one. */
+/** Reads the rows of a division. The totals are computed from the rows by kind: there are few kinds, and each run has exactly one. */
 export async function readUsage(by: string, span: Span, now: number): Promise<Usage> {
   const { bucket } = span
   const starts = startsOf(span, now)
@@ -37,7 +37,7 @@ export async function readUsage(by: string, span: Span, now: number): Promise<Us
   return { rows, isCut, totals, before, month: since((days ?? all).rows, month) }
 }
 
-/** The rows for metadata whose name is not given. */
+/** The rows if the name of the metadata key is not given. */
 const NO_ROWS = { rows: [], isCut: false } as const
 
 export const isoOf = (time: number): string => new Date(time).toISOString()

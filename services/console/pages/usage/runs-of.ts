@@ -1,6 +1,6 @@
 import type { Measure, Sum } from './sums.ts'
 
-/** The filters of `GET /runs`, by the dimension that each is of. A pair of metadata is a filter itself. */
+/** The filter of `GET /runs` for each dimension. Each metadata key is a filter of its own. */
 const FILTERS: Readonly<Record<string, string>> = {
   model: 'model',
   kind: 'kind',
@@ -15,11 +15,11 @@ type Part = {
   measure: Measure
   /** The value of this part, as the measure shows it. */
   value: number | undefined
-  /** In milliseconds; without an end it goes on. */
+  /** In milliseconds; without `to` the time is open at the end. */
   span: { from: number; to?: number }
 }
 
-/** The filters that leave the runs of a part of the chart or the table. None finds runs without a value, or those of the rest. */
+/** The filters that leave the runs of a part of the chart or the table. There is no filter for runs without a value, nor for the rest. */
 export function runsOf({ by, values, measure, value, span: { from, to } }: Part): Record<string, string> | undefined {
   const names = by.split(',').map((name) => FILTERS[name] ?? name)
   const filters: [string, string][] = []

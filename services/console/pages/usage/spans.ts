@@ -2,7 +2,7 @@ export type Bucket = 'hour' | 'day'
 
 export const LENGTH_MS = { hour: 3_600_000, day: 86_400_000 } as const
 
-/** How much time is shown: whole days (UTC) with today as the last, or whole hours with this one as the last. */
+/** How much time is shown: whole days (UTC) up to today, or whole hours up to the present hour. */
 export type Span = { days: number; bucket: Bucket; label: string; before: string }
 
 export const SPANS = {
@@ -15,7 +15,7 @@ export const SPANS = {
 export const spanOf = (name: string): keyof typeof SPANS =>
   Object.hasOwn(SPANS, name) ? (name as keyof typeof SPANS) : '7d'
 
-/** Where the first bucket of the span begins, and that of the equal span before it. */
+/** The start of the first bucket of the span, and the start of the preceding span of the same length. */
 export function startsOf({ days, bucket }: Pick<Span, 'days' | 'bucket'>, now: number) {
   const length = LENGTH_MS[bucket]
   const count = (days * LENGTH_MS.day) / length
@@ -23,7 +23,7 @@ export function startsOf({ days, bucket }: Pick<Span, 'days' | 'bucket'>, now: n
   return { from, before: from - count * length }
 }
 
-/** The month (UTC) around a time: where it begins, its days, and how many of them are over. */
+/** The month (UTC) that contains a time: its start, the number of its days, and how many of them have passed. */
 export function monthOf(now: number) {
   const date = new Date(now)
   const startOf = (month: number) => Date.UTC(date.getUTCFullYear(), month)
@@ -32,13 +32,13 @@ export function monthOf(now: number) {
   return { from, days, daysOver: (now - from) / LENGTH_MS.day }
 }
 
-/** What it will be at the end of the month when it goes on as by now. In the first day there is none: a few hours say nothing. */
+/** The expected value at the end of the month at the present rate. There is none on the first day, because a few hours are not enough. */
 export function forecastOf(used: number, now: number): number | undefined {
   const { days, daysOver } = monthOf(now)
   return daysOver < 1 ? undefined : (used / daysOver) * days
 }
 
-/** `▲ 12 %`: how much more or less it is than before; of a share in points. `undefined` when there was nothing before. */
+/** `▲ 12 %`: the change against the value before; for a share in percentage points. `undefined` when there was no value before. */
 export function changeOf(value: number | undefined, before: number | undefined, isShare = false): string | undefined {
   if (value === undefined || !before) return undefined
   const points = Math.round((isShare ? value - before : value / before - 1) * 100)

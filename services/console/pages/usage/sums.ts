@@ -8,10 +8,10 @@ export const FIELDS = [
   ...(['cache_write_tokens', 'output_tokens', 'cost_usd'] as const),
 ] as const
 
-/** `durations`: how many runs are in each class, by its upper edge in milliseconds. */
+/** `durations`: how many runs are in each class, by the upper limit of the class in milliseconds. */
 export type Amounts = Record<(typeof FIELDS)[number], number> & { durations: ReadonlyMap<number, number> }
 
-/** A value of `by`: `null` of runs that have none, `undefined` of the rest that is not divided. */
+/** A value of the dimension `by`; `null`: runs without a value, `undefined`: the rest, which is not divided. */
 type Value = string | null | undefined
 
 export type Sum = Amounts & {
@@ -26,9 +26,9 @@ export type Sum = Amounts & {
 type MeasureOf = {
   label: string
   show(value: number): string
-  /** `undefined`: not known, as of runs that there were none of. */
+  /** `undefined`: unknown, for example because there were no runs. */
   of(amounts: Amounts): number | undefined
-  /** It is of all what its parts are together. */
+  /** Whether the total is the sum of the parts. */
   isSum: boolean
   /** The limit of a day, as the API names it. */
   budget?: 'usd_per_day' | 'tokens_per_day'
@@ -59,19 +59,19 @@ export type Measure = keyof typeof MEASURES
 
 const isMeasure = (name: string): name is Measure => Object.hasOwn(MEASURES, name)
 
-/** The measure in general, whose parts only some have. */
+/** The general form of a measure; only some measures have parts. */
 export const measure = (name: Measure): MeasureOf => MEASURES[name]
 
 export const shown = (name: Measure, value: number | undefined): string =>
   value === undefined ? '–' : MEASURES[name].show(value)
 
-/** The measure that was asked for; without one dollars where anything has a price, else tokens. */
+/** The measure that was asked for; by default dollars if anything has a price, otherwise tokens. */
 export const measureOf = (wanted: string | null, rows: readonly Row[]): Measure =>
   wanted !== null && isMeasure(wanted) ? wanted : rows.some(({ cost_usd }) => cost_usd > 0) ? 'cost' : 'tokens'
 
 export function addUp(rows: readonly Row[]): Amounts {
   const durations = new Map<number, number>()
-  // A gateway of an older version tells no durations.
+  // A gateway of an older version sends no durations.
   for (const row of rows)
     for (const { up_to_ms: edge, runs } of row.durations ?? []) durations.set(edge, (durations.get(edge) ?? 0) + runs)
   const sum = (field: (typeof FIELDS)[number]) => rows.reduce((all, row) => all + row[field], 0)
@@ -79,10 +79,10 @@ export function addUp(rows: readonly Row[]): Amounts {
   return { ...sums, durations }
 }
 
-/** The upper edge of each class of durations is that of the class before, times this (D21b). */
+/** The upper limit of each class of durations is this factor times that of the class before (D21b). */
 const EDGES_APART = 2 ** (1 / 4)
 
-/** Below which duration 95 of 100 runs lie; wrong by 19 % at most. `undefined` when no run is known. */
+/** The duration that 95 % of the runs stay below, with an error of at most 19 %. `undefined` when there is no run. */
 export function p95Of(durations: Amounts['durations']): number | undefined {
   const classes = [...durations].toSorted(([one], [other]) => one - other)
   const wanted = 0.95 * classes.reduce((all, [, runs]) => all + runs, 0)
@@ -94,7 +94,7 @@ export function p95Of(durations: Amounts['durations']): number | undefined {
   return undefined
 }
 
-/** The values of `by` in a row. A gateway of an older version does not say which are the rest. */
+/** The values of `by` in a row. A gateway of an older version does not report which rows are the rest. */
 export const valuesOf = ({ key, keys = [key], rest = [] }: Row): Sum['values'] =>
   keys.map((value, i) => (rest[i] ? undefined : value))
 
@@ -103,7 +103,7 @@ export const keyOf = (row: Row): string =>
 
 export const labelOf = (value: Value): string => (value === undefined ? '(other)' : (value ?? '(none)'))
 
-/** The rows of each key added up, the largest first. `total`: of all runs, also of those without a row. */
+/** The rows of each key added up, the largest first. `total`: the sum over all runs, including those without a row. */
 export function sumsOf(rows: readonly Row[], by: Measure, total = addUp(rows)): readonly Sum[] {
   const { of, isSum } = MEASURES[by]
   const all = of(total) ?? 0

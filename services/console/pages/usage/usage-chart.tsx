@@ -7,9 +7,9 @@ import { runsOf } from './runs-of.ts'
 import { type Bucket, LENGTH_MS } from './spans.ts'
 import { type Measure, measure, type Sum, shown } from './sums.ts'
 
-/** Keys with a colour of their own; the others are one. */
+/** How many keys have a colour of their own; all other keys share one. */
 const MOST_KEYS = 5
-/** A budget above the bars by more than this would make them too small to be read. */
+/** If the budget exceeds the bars by more than this factor, it is not shown: it would make the bars too small. */
 const BUDGET_IN_SIGHT = 3
 const MOST_LABELS = 7
 /** Above the highest bar there is room. */
@@ -21,11 +21,11 @@ type ChartProps = {
   sums: readonly Sum[]
   name: Measure
   bucket: Bucket
-  /** The time that is shown, in milliseconds. */
+  /** The shown time, in milliseconds. */
   span: { from: number; to: number }
 }
 
-/** The use of each day or hour as bars that lead to its runs, divided by the largest keys. The table below says the same in numbers. */
+/** The usage of each day or hour as bars that link to the runs, divided by the largest keys. The table below shows the same as numbers. */
 export function UsageChart({ by, usage, sums, name, bucket, span }: ChartProps) {
   const { label, isSum, show, budget: limit } = measure(name)
   const parts = isSum ? sums.slice(0, MOST_KEYS) : []
@@ -80,7 +80,7 @@ const Legend = ({ names, colours, budget }: LegendProps) => (
   </figcaption>
 )
 
-/** What has no key of its own is grey beside those that have one, and in the first colour alone. */
+/** The part without a key of its own is grey beside other keys; without other keys it has the first colour. */
 const colourOf = (at: number, colours: number) => `var(--key-${colours > 0 && at >= colours ? MOST_KEYS : at})`
 
 type ColumnProps = {
@@ -93,7 +93,7 @@ type ColumnProps = {
   isNamed: boolean
 }
 
-/** The link of the whole bar is for every reader; a part of it is one more for who points at it. */
+/** The whole bar is a link for all readers; each part is a further link for readers with a pointer. */
 function BarColumn({ by, bar, top, bucket, name, parts, isNamed }: ColumnProps) {
   const { time, total } = bar
   const span = { from: time, to: time + LENGTH_MS[bucket] }
@@ -135,7 +135,7 @@ function BarColumn({ by, bar, top, bucket, name, parts, isNamed }: ColumnProps) 
 
 const percent = (value: number, top: number) => `${(100 * value) / top}%`
 
-/** The budget of a day, where it can be shown beside the bars. */
+/** The budget of a day, if it can be shown beside the bars. */
 function budgetNear(highest: number, limit: 'usd_per_day' | 'tokens_per_day'): number | undefined {
   const budget = caller().value?.limits?.[limit] ?? undefined
   return budget !== undefined && budget <= highest * BUDGET_IN_SIGHT ? budget : undefined

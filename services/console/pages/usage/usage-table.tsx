@@ -5,7 +5,7 @@ import { MEASURES, type Measure, type Sum, shown } from './sums.ts'
 
 type TableProps = { by: string; sums: readonly Sum[]; measure: Measure; from: number }
 
-/** What each value of the division has used, the largest first by the measure. Each leads to its runs. */
+/** The usage of each value of the dimension, the largest first. Each row links to its runs. */
 export const UsageTable = ({ by, sums, measure, from }: TableProps) => (
   <div class="card table-wrap">
     <table class="table cards">
@@ -49,7 +49,7 @@ const HEADS = [
   ...['Tokens out', 'Runs', 'Failed', 'p95'],
 ] as const
 
-/** The cells of a row in the order of `HEADS`. `unit` stands behind the number on a phone, where the heads are not shown. */
+/** The cells of a row in the order of `HEADS`. On a phone, where the heads are hidden, `unit` follows the number. */
 const cellsOf = (sum: Sum): readonly (readonly [text: string, unit?: string])[] => [
   [sum.share === undefined ? '–' : `${Math.round(sum.share * 100)} %`],
   [money(sum.cost_usd)],

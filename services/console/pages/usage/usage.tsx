@@ -62,7 +62,7 @@ export function Usage({ query }: PageProps) {
 
 type SaveProps = { as: string; type: string; text: false | (() => string) }
 
-/** Saves what is shown, where there is something. */
+/** The button that saves the shown data, if there is any. */
 const Save = ({ as, type, text }: SaveProps) => (
   <button
     type="button"

@@ -10,13 +10,13 @@ import { NotSeen } from './whole.tsx'
 /** The action that a person takes on a request. */
 export type Doing = 'deciding' | 'editing' | 'denying'
 
-/** A form that takes the place of the buttons. `onAnswer` is called when its answer counts. */
+/** A form that replaces the buttons. `onAnswer` is called when the server accepts its answer. */
 export type FormProps = { ask: Ask; onDone(): void; onAnswer: (() => void) | undefined }
 
-/** A click that was meant for what stood here before cannot allow. */
+/** For this long after it appears, a button cannot be pressed: the click may have been meant for what was here before. */
 const ARM_MS = 400
 
-/** Whether something has been shown for long enough to be pressed. */
+/** Whether a button has been shown for long enough to be pressed. */
 export function useArmed(): boolean {
   const isArmed = useSignal(false)
   useEffect(() => {
@@ -29,7 +29,7 @@ export function useArmed(): boolean {
 type AskActionsProps = {
   ask: Ask
   doing: Signal<Doing>
-  /** All that the call does has been shown. Until then nothing allows it. */
+  /** Whether the whole call has been shown. Until then it cannot be allowed. */
   isSeen: boolean
   onAnswer?: (() => void) | undefined
 }
@@ -72,7 +72,10 @@ export function AskActions({ ask, doing, isSeen, onAnswer }: AskActionsProps) {
   )
 }
 
-/** How often the person has allowed such calls, once that is a habit. `isAlone`: no other request is shown, so that the records may be read for it. */
+/**
+ * How often the person has allowed such calls, or 0 if that is not yet often enough for a suggestion. `isAlone`: no other request is shown, so the
+ * records may be read for this one.
+ */
 function useHabit(ask: Ask, isAlone: boolean): number {
   const habit = useSignal(0)
   useEffect(() => {

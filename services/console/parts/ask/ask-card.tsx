@@ -25,7 +25,7 @@ const EditForm = lazy(() => import('./edit-form.tsx').then((loaded) => loaded.Ed
 
 type AskCardProps = {
   ask: Ask
-  /** For a card on the page of requests, which goes to the request `next` when it is answered. */
+  /** For a card on the page of requests: after the answer the page goes to the request `next`. */
   page?: AskPage
   /** Becomes true when all of the call was shown. */
   isSeen?: Signal<boolean>
@@ -35,7 +35,7 @@ type AskCardProps = {
 /** `hasKeys`: single keys act on this card. */
 type AskPage = { hasKeys: boolean; next: string }
 
-/** A tool call that waits for a person. It never takes the focus, so that nothing that is typed can allow it. */
+/** A tool call that waits for a person. The card never takes the focus, so that typed text cannot allow the call. */
 export function AskCard({ ask, page, children, ...given }: AskCardProps) {
   const doing = useSignal<Doing>('deciding')
   const own = useSignal(false)
@@ -85,7 +85,7 @@ const Head = ({ ask }: { ask: Ask }) => (
   </header>
 )
 
-/** A key that comes sooner after another one belongs to a word that somebody types, and thinks to type elsewhere. */
+/** A key that follows another key sooner than this is ignored: the person is typing a word, probably meant for another field. */
 const WORD_MS = 700
 
 function useKeys(isOn: boolean, handle: (key: string) => boolean): void {
@@ -107,7 +107,7 @@ function useKeys(isOn: boolean, handle: (key: string) => boolean): void {
   })
 }
 
-/** Moves the focus back to the button that opened a form which was left without an answer. */
+/** When a form is closed without an answer, moves the focus back to the button that opened it. */
 function useReturn(doing: Doing, card: RefObject<HTMLElement | null>): void {
   const before = useRef(doing)
   useLayoutEffect(() => {
@@ -118,7 +118,7 @@ function useReturn(doing: Doing, card: RefObject<HTMLElement | null>): void {
   }, [doing])
 }
 
-/** Enter presses the button that a key has led to, unless anything else is typed first. */
+/** Enter presses the button that a shortcut has focused, unless another key was pressed in between. */
 function leave(button: Element | null): void {
   if (button instanceof HTMLButtonElement) button.blur()
 }

@@ -3,7 +3,7 @@ import { Line, Lines } from '../foreign.tsx'
 import { Deadline } from './deadline.tsx'
 import { summaryOf } from './preview.tsx'
 
-/** A permission request in a list: its tool, its deadline, and one line about the call. `others` are equal to it. */
+/** A permission request in a list: its tool, its deadline, and one line about the call. `others`: the number of equal requests. */
 export const AskSummary = ({ ask, others = 0 }: { ask: Ask; others?: number }) => (
   <>
     <span class="row tight">

@@ -3,7 +3,7 @@ import type { Ask } from '../../api/pending.ts'
 /** More are not compared at a glance. */
 const MOST_EQUAL = 8
 
-/** The waiting requests in batches: those of one tool and one agent stand together, where the first of them does. */
+/** The waiting requests in batches: requests of the same tool and agent form a batch, at the position of the first one. */
 export function batchesOf(asks: readonly Ask[]): Ask[][] {
   const batches: Ask[][] = []
   const open = new Map<string, Ask[]>()
@@ -20,5 +20,5 @@ export function batchesOf(asks: readonly Ask[]): Ask[][] {
   return batches
 }
 
-/** One tool and one agent. */
+/** Whether two requests have the same tool and agent. */
 export const batchKey = ({ session_id, run_id, tool_name }: Ask): string => [session_id, run_id, tool_name].join(' ')

@@ -12,7 +12,7 @@ import { NotSeen, showsEnd } from './whole.tsx'
 
 type EditFormProps = FormProps & { isSeen: Signal<boolean> }
 
-/** Changes what the call runs with. The server checks the new input against the tool's schema and the policy. */
+/** A form that changes the input of the call. The server checks the new input against the tool's schema and the policy. */
 export function EditForm({ ask, isSeen, onDone, onAnswer }: EditFormProps) {
   const asked = showJson(ask.input, 2)
   const typed = typedInput(ask.id)

@@ -3,13 +3,13 @@ import type { RefObject } from 'preact'
 import { useLayoutEffect } from 'preact/hooks'
 import { ofTab } from '../../base/tab.ts'
 
-/** The requests whose cards are on the screen: elsewhere on the page they are not shown once more. */
+/** The requests whose cards are on the screen: they are not shown a second time on the page. */
 export const asksInSight = ofTab(() => signal<ReadonlySet<string>>(new Set()))
 
 /** A card counts as out of sight when less than this part of it is shown. */
 const PART = 0.25
 
-/** Tells whether the card of a request is on the screen. One that was just drawn is, until the browser says otherwise. */
+/** Records whether the card of a request is on the screen. A new card counts as on the screen until the browser reports otherwise. */
 export function useSight(id: string, card: RefObject<HTMLElement | null>): void {
   useLayoutEffect(() => {
     note(id, true)

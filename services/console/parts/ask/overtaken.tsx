@@ -4,7 +4,7 @@ import { typedInput, typedReason } from './typed.ts'
 
 type OvertakenProps = { id: string; decided: Parameters<typeof sentenceOf>[0] }
 
-/** The text of somebody who was still writing when a request was decided elsewhere, and what was decided. */
+/** Shown when a request was decided elsewhere while the person was still writing an answer: the written text, and the decision. */
 export function Overtaken({ id, decided }: OvertakenProps) {
   const [reason, input] = [typedReason(id), typedInput(id)]
   if (reason.value === '' && input.value === undefined) return null

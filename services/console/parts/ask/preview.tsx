@@ -2,7 +2,7 @@ import { type AskedCall, type ReadAddress, type ReadCall, readCall } from '../..
 import type { Ask } from '../../api/pending.ts'
 import { Notice } from '../notice.tsx'
 
-/** The effect of the call: its diff, command or request, and all of its input that does not stand there. */
+/** The effect of the call: its diff, command or request, and the rest of its input. */
 export function Preview({ ask }: { ask: AskedCall }) {
   const call = readCall(ask)
   return (
@@ -47,7 +47,7 @@ const Diff = ({ lines }: { lines: readonly string[] }) => (
   </pre>
 )
 
-/** Lines that look alike and follow each other are one text: a new file of 10,000 lines is one element. */
+/** Adjacent lines of the same kind are one text: a new file of 10,000 lines is one element. */
 function stretchesOf(lines: readonly string[]): { look: string | undefined; text: string }[] {
   const stretches: { look: string | undefined; from: number; to: number }[] = []
   for (const [i, line] of lines.entries()) {
@@ -61,7 +61,7 @@ function stretchesOf(lines: readonly string[]): { look: string | undefined; text
 
 type AddressProps = { method: string; written: string; address: ReadAddress | undefined }
 
-/** The address that a request goes to, as it is read by whoever sends it, with its host set apart; and as it was written, where that differs. */
+/** The address of a request in parsed form, with its host highlighted; and in its original form, if that differs. */
 function Address({ method, written, address }: AddressProps) {
   if (!address)
     return (

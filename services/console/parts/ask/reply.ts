@@ -14,10 +14,10 @@ export type Reply =
 
 export type Decided = Schema<'DecidedPermission'>
 
-/** What this tab has answered, as the records of the server will have it a moment later. */
+/** The answers of this tab, in the form of the server's records, which follow a moment later. */
 export const given = ofTab(() => new Map<string, Decided>())
 
-/** Sends a reply, and returns whether it counts. When somebody else was first, it says who. Throws what is wrong with a changed input. */
+/** Sends a reply, and returns whether it was accepted. If someone else answered first, it shows who. Throws if a changed input is invalid. */
 export async function reply(ask: Ask, answer: Reply): Promise<boolean> {
   try {
     await post(ask, answer)
@@ -32,7 +32,7 @@ export async function reply(ask: Ask, answer: Reply): Promise<boolean> {
   }
 }
 
-/** Answers several requests alike, one after the other, and says how many. */
+/** Gives several requests the same answer, one after the other, and shows how many. */
 export async function replyAll(asks: readonly Ask[], answer: Reply): Promise<void> {
   let count = 0
   for (const ask of asks) await post(ask, answer).then(() => count++, tellFailure)
@@ -83,7 +83,7 @@ async function findDecided(id: string): Promise<Decided | undefined> {
 
 export const isDecided = (request: Ask | Decided): request is Decided => 'decided_at' in request
 
-/** A request that waits, or was decided. `undefined` for one that is not known. */
+/** A request that waits or was decided; `undefined` for an unknown one. */
 export async function findRequest(id: string): Promise<Ask | Decided | undefined> {
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     try {
@@ -101,8 +101,8 @@ export async function findRequest(id: string): Promise<Ask | Decided | undefined
 const HABIT = 3
 
 /**
- * How often this person has allowed the tool in the session as it was asked, where that is a habit: in this tab, and by the records of the server
- * (`isWide`).
+ * How often this person has allowed the tool without changes in the session, if that is often enough: counted in this tab, and with `isWide` also
+ * in the server's records.
  */
 export async function habitOf({ session_id, tool_name }: Ask, isWide: boolean): Promise<number> {
   const known = isWide ? await decidedLately().catch(() => []) : [] // A server without a store has none.

@@ -4,10 +4,10 @@ import { ofTab } from '../../base/tab.ts'
 const reasons = ofTab(() => new Map<string, Signal<string>>())
 const inputs = ofTab(() => new Map<string, Signal<string | undefined>>())
 
-/** The reason that is being written for a request. It stays when somebody else decides first. */
+/** The reason that the person is typing for a request. It is kept if someone else decides first. */
 export const typedReason = (id: string): Signal<string> => of(reasons(), id, '')
 
-/** The input that is being written in place of the one that was asked for, if any; the same holds for it. */
+/** The changed input that the person is typing, if any. It is kept in the same way. */
 export const typedInput = (id: string): Signal<string | undefined> => of(inputs(), id, undefined)
 
 function of<T>(texts: Map<string, Signal<T>>, id: string, none: T): Signal<T> {
@@ -16,7 +16,10 @@ function of<T>(texts: Map<string, Signal<T>>, id: string, none: T): Signal<T> {
   return known
 }
 
-/** Sends what was typed, and returns whether it was taken. It is taken out meanwhile (`none`), and stands there again when it was not taken. */
+/**
+ * Sends the typed text, and returns whether it was accepted. The field is emptied (`none`) meanwhile, and filled again
+ * if the text was not accepted.
+ */
 export async function sendTyped<T>(typed: Signal<T>, none: T, send: () => Promise<boolean>): Promise<boolean> {
   const text = typed.peek()
   typed.value = none

@@ -6,20 +6,20 @@ import { Notice } from '../notice.tsx'
 /** A reader is at the end of a box that has less than this below. */
 const NEAR_PX = 8
 
-/** Whether the end of what is in the box is on the screen. */
+/** Whether the end of the box's content is on the screen. */
 export const showsEnd = ({ scrollHeight, scrollTop, clientHeight }: HTMLElement): boolean =>
   clientHeight > 0 && scrollHeight - scrollTop - clientHeight < NEAR_PX
 
-/** What stands beside a button that allows what was not shown whole. */
+/** The hint beside an allow button while the call was not shown completely. */
 export const NotSeen = () => <p class="problem small">You have not seen all of it: its end is not shown yet.</p>
 
 type WholeProps = {
-  /** Becomes true when the end of it has been on the screen. */
+  /** Becomes true when the end of the box has been on the screen. */
   isSeen: Signal<boolean>
   children: ComponentChildren
 }
 
-/** A box for what a person decides about. One that does not show all of it says so at its top. */
+/** A box for the call that a person decides about. If it does not show the whole call, it says so at its top. */
 export function Whole({ isSeen, children }: WholeProps) {
   const isOpen = useSignal(false)
   const isCut = useSignal(false)
@@ -56,7 +56,7 @@ export function Whole({ isSeen, children }: WholeProps) {
   )
 }
 
-/** The end of a box is seen when the box shows it, and the place below the box is on the screen. */
+/** The end of the content counts as seen when the box is scrolled to it, and the area below the box is on the screen. */
 function useEnd(isSeen: Signal<boolean>) {
   const box = useRef<HTMLDivElement>(null)
   const foot = useRef<HTMLElement>(null)

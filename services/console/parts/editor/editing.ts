@@ -1,4 +1,4 @@
-/** A change of a text: what stands from `from` to `to` is replaced, and then selected is what `select` says. */
+/** A change of a text: the part from `from` to `to` is replaced, and then the range `select` is selected. */
 export type Edit = { from: number; to: number; insert: string; select: Selected }
 
 export type Selected = readonly [from: number, to: number]
@@ -15,11 +15,11 @@ export function indent(text: string, [from, to]: Selected): Edit {
   return changeLines(text, [from, to], (line) => (line === '' ? line : UNIT + line))
 }
 
-/** Shift and Tab take one step of the indentation away. */
+/** Shift and Tab remove one step of indentation. */
 export const outdent = (text: string, selected: Selected): Edit =>
   changeLines(text, selected, (line) => line.replace(/^ {1,2}|^\t/, ''))
 
-/** Enter begins the next line as far in as this one, and behind an opening bracket one step further. */
+/** Enter indents the next line like this one, and one step more after an opening bracket. */
 export function breakLine(text: string, [from, to]: Selected): Edit {
   const before = text.slice(lineStart(text, from), from)
   const [blanks = ''] = /^[ \t]*/.exec(before) ?? []
@@ -30,7 +30,7 @@ export function breakLine(text: string, [from, to]: Selected): Edit {
   return { from, to, insert: begin + (isClosing ? `\n${blanks}` : ''), select: [caret, caret] }
 }
 
-/** A closing bracket that is the first of its line stands below the line of its opening one. `undefined` where nothing is to be moved. */
+/** A closing bracket at the start of a line gets the indentation of the line with its opening bracket. `undefined` if nothing must move. */
 export function closeBracket(text: string, [from, to]: Selected, bracket: string): Edit | undefined {
   const start = lineStart(text, from)
   const before = text.slice(start, from)
@@ -41,7 +41,7 @@ export function closeBracket(text: string, [from, to]: Selected, bracket: string
 
 const lineStart = (text: string, index: number): number => text.lastIndexOf('\n', index - 1) + 1
 
-/** Changes all lines of a selection, and keeps selected what was. */
+/** Changes all lines of a selection, and keeps the selection. */
 function changeLines(text: string, [from, to]: Selected, change: (line: string) => string): Edit {
   const start = lineStart(text, from)
   const lines = text.slice(start, to).split('\n')

@@ -6,7 +6,10 @@ export type Marks = ReadonlyMap<number, string>
 /** `from`: the first line that has its number, by `firstNear`. */
 type GutterProps = { from: number; lineCount: number; marks: Marks; onPick(line: number): void }
 
-/** The numbers of the lines, with a mark at each that has a problem. The list of problems says the same to whoever does not see it. */
+/**
+ * The numbers of the lines, with a mark at each that has a problem. The list of problems gives the same information to
+ * people who do not see the marks.
+ */
 export const Gutter = ({ from, lineCount, marks, onPick }: GutterProps) => (
   <div class="gutter mono" style={{ '--digits': `${lineCount}`.length }} aria-hidden="true">
     <div class="scrolled">
@@ -30,10 +33,10 @@ export const Gutter = ({ from, lineCount, marks, onPick }: GutterProps) => (
 /** More lines than a screen has. */
 const SCREEN = 100
 
-/** The line that the numbers begin with, when the one at the top of the screen is the `top`th from 0. */
+/** The first line with a number, if line `top` (from 0) is at the top of the screen. */
 export const firstNear = (top: number): number => 1 + Math.max(0, Math.floor(top / SCREEN) - 1) * SCREEN
 
-/** The numbers near the screen, as one text: parts that are not laid out would make the text area slow (`text-area.css`). */
+/** The numbers near the screen, as one text: parts that are skipped in the layout would make the text area slow (`text-area.css`). */
 const Numbers = memo(({ from, to }: { from: number; to: number }) => (
   <pre style={{ top: `calc(var(--line-height) * ${from - 1})` }}>
     {Array.from({ length: Math.max(0, to - from + 1) }, (_, i) => from + i).join('\n')}

@@ -16,7 +16,7 @@ type JsonEditorProps = { label: string; text: Signal<string>; problems: readonly
 /** A problem and where it is. */
 type Placed = { problem: Problem; span: Span; line: number }
 
-/** Writes JSON with numbered lines, beside what is wrong with it: a mark at its line, and a list. A click on either goes to the place. */
+/** An editor for JSON with line numbers. Each problem is marked at its line, and listed. A click on either moves the cursor to the problem. */
 export function JsonEditor({ label, text, problems, rows = 24 }: JsonEditorProps) {
   const field = useRef<HTMLTextAreaElement>(null)
   const frame = useRef<HTMLDivElement>(null)
@@ -94,7 +94,10 @@ function Field({ field, label, text, rows, isWrong, onCaret, onScroll }: FieldPr
   )
 }
 
-/** A long text that changes elsewhere is shown here after a pause, or when somebody comes to write: a key there would wait for its lines. */
+/**
+ * A long text that was changed elsewhere is shown here after a pause, or when the editor gets the focus. Otherwise each
+ * key press elsewhere would wait for the layout of its lines.
+ */
 const PAUSE_MS = 300
 
 function useLate(text: Signal<string>): Signal<string> {
@@ -132,7 +135,7 @@ const Problems = ({ placed, onPick }: ProblemsProps) => (
   </ul>
 )
 
-/** A problem of no place of its own belongs to the whole text. */
+/** A problem without a position belongs to the whole text. */
 function place(text: string, problems: readonly Problem[]): Placed[] {
   const whole = { from: 0, to: text.length }
   const placeOf = problems.length > 0 ? placesIn(text) : () => whole

@@ -3,12 +3,12 @@ import { useEffect } from 'preact/hooks'
 import { syntaxErrorAt } from '../../../../shared/reading/json-places.ts'
 import type { Problem } from './json-editor.tsx'
 
-/** After the last key, before the server is asked what is wrong. */
+/** How long after the last key press the server checks the text. */
 const PAUSE_MS = 400
 
 export type Checked<T> = { problems: readonly Problem[]; answer: T | undefined; isChecking: boolean }
 
-/** Checks a text while it is written: here whether it is JSON, and by `check` whether the server takes it. */
+/** Checks a text while it is written: the browser checks that it is JSON, and `check` whether the server accepts it. */
 export function useCheckedJson<T extends { problems: readonly Problem[] }>(
   text: Signal<string>,
   check: (value: unknown) => Promise<T>,

@@ -9,7 +9,7 @@ const MODIFIERS: ReadonlySet<string> = new Set(['Shift', 'Control', 'Alt', 'Meta
 
 /**
  * The keys of a text area that holds code. Tab indents once somebody has typed or clicked there. Before that, and after Escape, Tab leads to the next
- * field, so that nobody who uses the keyboard alone is caught in it.
+ * field, so that people who use only the keyboard are not trapped in it.
  */
 export const useCodeKeys = (field: RefObject<HTMLTextAreaElement | null>): CodeKeys =>
   useMemo(() => {

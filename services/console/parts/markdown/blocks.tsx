@@ -56,7 +56,7 @@ function Block({ node: { type, token, children } }: { node: MarkdownNode }): JSX
 const sideOf = (token: MarkdownNode['token']) =>
   String(token.attrGet('style')).includes('right') ? 'right' : undefined
 
-/** The page has headings of its own above those of a text. */
+/** The headings of a text are one level below those of the page. */
 function Heading({ depth, children }: { depth: number; children: ComponentChildren }): JSX.Element {
   return (
     <p class={`heading h${depth}`} role="heading" aria-level={Math.min(6, depth + 2)}>

@@ -1,9 +1,12 @@
 import { readMarkdown, type Section } from './read-markdown.ts'
 
-/** A block that is longer is read again only when it has grown by an eighth. */
+/** A block that is longer than this is parsed again only when it has grown by an eighth. */
 const READ_ALWAYS = 4_000
 
-/** Reads a text that grows: a block that has ended is read once. At the end the whole is read, since a late definition may change it. */
+/**
+ * Parses a growing text: a complete block is parsed once. At the end the whole text is parsed again, because a late
+ * link definition may change it.
+ */
 export class GrowingText {
   readonly #read: (text: string) => readonly Section[]
   #settled: readonly Section[] = []
@@ -15,7 +18,7 @@ export class GrowingText {
     this.#read = read
   }
 
-  /** The sections of the text so far. Those that have not changed are the same objects. */
+  /** The sections of the text so far. Unchanged sections stay the same objects. */
   sections(text: string): readonly Section[] {
     if (!text.startsWith(this.#before)) [this.#settled, this.#before] = [[], '']
     const open = text.slice(this.#before.length)
@@ -31,7 +34,7 @@ export class GrowingText {
     return shown
   }
 
-  /** All but the last block have ended. One that begins in the last line may still become part of the one before it. */
+  /** All blocks except the last are complete. A block that begins in the last line may still become part of the block before it. */
   #settle(open: string): void {
     const { sections } = this.#open
     const line = open.lastIndexOf('\n') + 1

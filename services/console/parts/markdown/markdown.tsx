@@ -6,7 +6,10 @@ import { GrowingText } from './growing-text.ts'
 import { readMarkdown, type Section as TextSection } from './read-markdown.ts'
 import './markdown.css'
 
-/** The text of a model. Its structure becomes nodes; no HTML is ever made of it. While it grows only its last block is read again. */
+/**
+ * Shows the text of a model. Its Markdown becomes nodes of the page, and never goes through HTML. While the text grows,
+ * only its last block is parsed again.
+ */
 export function Markdown({ text, isOpen = false }: { text: string; isOpen?: boolean }): JSX.Element {
   const growing = useMemo(() => new GrowingText(), [])
   const sections = useMemo(() => (isOpen ? growing.sections(text) : readMarkdown(text)), [text, isOpen])

@@ -7,7 +7,10 @@ export type MarkdownNode = { type: string; token: Token; children: readonly Mark
 /** A block at the top of a text, or a part of it that is shown as it is. `start`: its place in the text. */
 export type Section = { start: number; nodes?: readonly MarkdownNode[]; raw?: string }
 
-/** A text above one of these limits is shown as it is: the first ones bound the time for reading, the number of nodes that for drawing. */
+/**
+ * A text above one of these limits is shown as it is: the first limits bound the time for parsing, the number of nodes
+ * bounds the time for drawing.
+ */
 const MOST = { chars: 60_000, lines: 2_000, paragraph: 10_000, nodes: 8_000, nesting: 20 } as const
 
 /** The structure of a text, block by block. No HTML is made of it, and HTML in it is text. */
@@ -44,7 +47,7 @@ function sectionsOf(tokens: readonly Token[], lines: readonly number[]): Section
   return nest(tokens).map((node) => ({ start: lines[node.token.map?.[0] ?? 0] ?? 0, nodes: [node] }))
 }
 
-/** Inner nodes that are nested too deeply stand beside those that they are in. */
+/** Nodes that are nested too deeply are placed beside their parents instead. */
 function nest(tokens: readonly Token[]): MarkdownNode[] {
   const top: MarkdownNode[] = []
   const open: MarkdownNode[][] = [top]
@@ -64,7 +67,7 @@ function nest(tokens: readonly Token[]): MarkdownNode[] {
 const countOf = (nodes: readonly MarkdownNode[]): number =>
   nodes.reduce((sum, { children }) => sum + 1 + countOf(children), 0)
 
-/** The reader leaves out what is nested too deeply, so a block that comes near to that is shown as it is. */
+/** The parser leaves out content that is nested too deeply, so a block near this limit is shown as plain text. */
 function orRaw(section: Section, text: string, sections: readonly Section[]): Section {
   if (!(section.nodes ?? []).some(isDeep)) return section
   return { start: section.start, raw: text.slice(section.start, sections[sections.indexOf(section) + 1]?.start) }

@@ -6,7 +6,7 @@ export type Goal = { icon: IconName; text: string; hint: string; href: string }
 
 const SHOWN = 12
 
-/** The goals that a text names: those that begin with it come first, then pages before things. */
+/** The goals that match a text: those that begin with it come first, then pages before other goals. */
 export function goalsFor(text: string, pages: readonly Goal[], things: readonly Goal[]): readonly Goal[] {
   const wanted = text.trim()
   const known = goalOfId(wanted)
@@ -15,7 +15,7 @@ export function goalsFor(text: string, pages: readonly Goal[], things: readonly 
   const named = wanted.toLowerCase()
   const found = [...pages, ...things].filter((goal) => goal.text.toLowerCase().includes(named))
   const rank = (goal: Goal) => (goal.text.toLowerCase().startsWith(named) ? 0 : 1)
-  // Each address is listed once. Several runs may have one text, and each has an address of its own.
+  // Each address is listed once. Several runs may have the same text, but each has its own address.
   return [...new Map(found.map((goal) => [goal.href, goal])).values()]
     .toSorted((one, other) => rank(one) - rank(other))
     .slice(0, SHOWN)
@@ -28,7 +28,7 @@ const KINDS = [
   ['run_', '/activity', 'activity', 'Run'],
 ] as const
 
-/** The page of an id, by the kind of thing that its beginning names. An execution of a flow is the run of the same number. */
+/** The page of an id, chosen by the prefix of the id. For the execution of a flow it is the page of the run with the same number. */
 function goalOfId(id: string): Goal | undefined {
   const run = id.replace(/^trace_/, 'run_')
   const kind = KINDS.find(([prefix]) => run.startsWith(prefix))

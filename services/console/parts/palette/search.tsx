@@ -19,7 +19,7 @@ const MOST = 100
 
 type SearchProps = { pages: readonly Goal[]; onClose(): void }
 
-/** Finds a page, a flow, or one of the newest plans and runs, by what is typed. */
+/** Finds a page, a flow, or one of the newest plans and runs by the typed text. */
 export function Search({ pages, onClose }: SearchProps) {
   const text = useSignal('')
   const at = useSignal(0)
@@ -63,7 +63,7 @@ export function Search({ pages, onClose }: SearchProps) {
 function useThings(): readonly Goal[] {
   const things = useSignal<Readonly<Record<number, readonly Goal[]>>>({})
   useEffect(() => {
-    // A list that cannot be read adds nothing; the page of it says why.
+    // A list that cannot be read adds nothing; its page shows the error.
     for (const [i, read] of [readFlows, readPlans, readRuns].entries())
       read()
         .then((found) => (things.value = { ...things.value, [i]: found }))

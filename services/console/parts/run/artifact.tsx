@@ -10,7 +10,7 @@ type ArtifactProps = {
   file: Pick<ArtifactBlock, 'file_id' | 'name' | 'media_type' | 'bytes' | 'title'> & { source?: Blob }
 }
 
-/** A file of the tenant, to be saved: one that a person has sent, or that a run has delivered. Pictures are shown. */
+/** A file of the tenant with a button to save it: a person has sent it, or a run has delivered it. Pictures are shown. */
 export function Artifact({ file }: ArtifactProps) {
   const { name, title, source } = file
   const path = `/files/${file.file_id}/content`
@@ -23,7 +23,7 @@ export function Artifact({ file }: ArtifactProps) {
   )
 }
 
-/** Saves what a path of the API sends. */
+/** A button that saves the data of an API path. */
 export function SaveButton({ path, name, size }: { path: string; name: string; size: number }) {
   const problem = useSignal<string | undefined>(undefined)
   const save = () => {

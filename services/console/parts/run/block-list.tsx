@@ -44,7 +44,7 @@ const Text = memo(({ block }: { block: TextBlock }) => (
   </div>
 ))
 
-/** What a person has told the run while it was at work. */
+/** A steering text that a person sent while the run worked. */
 const Steered = memo(({ text, by }: { text: string; by?: string | undefined }) => (
   <div class="steered" title={by === undefined ? undefined : `Told by ${by}`}>
     <span class="visually-hidden">Told while it was at work:</span> {text}
@@ -63,7 +63,7 @@ const Thinking = memo(({ block }: { block: TextBlock }) => (
 
 type SubagentProps = { block: SubagentBlock; permissions: readonly PermissionView[]; sessionId: string }
 
-/** A sub-agent has a card of its own, and those that it starts stand in it. */
+/** A sub-agent has a card of its own, and its own sub-agents are shown inside it. */
 const Subagent = memo(({ block: { start, end, blocks }, permissions, sessionId }: SubagentProps) => (
   <details class="subagent card" open={!end}>
     <summary>

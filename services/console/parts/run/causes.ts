@@ -1,4 +1,4 @@
-/** Why a run has failed, in a person's words, and where one can do something about it. */
+/** Why a run has failed, in plain words, and the page where the reader can fix it. */
 export type Cause = {
   text: string
   /** Whether the same prompt may be answered the next time. */
@@ -42,5 +42,5 @@ export const CODES: readonly string[] = ['ok', ...Object.keys(CAUSES)]
 
 export const causeOf = (code: string | undefined): Cause => CAUSES[code ?? ''] ?? after(code ?? 'Failed')
 
-/** Whether the provider of the model has caused it, so that others are concerned, too. */
+/** Whether the provider of the model has caused the failure, so that other runs may fail too. */
 export const isOfProvider = (code: string | undefined): boolean => code?.startsWith('provider_') ?? false

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { LiveRun } from './live-run.ts'
 
-/** The newest events that match are shown. */
+/** How many of the newest matching events are shown. */
 const SHOWN = 200
 
 /** The raw events of a run, as they came. */

@@ -7,17 +7,17 @@ import { causeOf } from './causes.ts'
 
 type FailedTurnProps = {
   code: string
-  /** In the server's words, where its event is known. */
+  /** The server's message, if the event is known. */
   error?: string
   suggestion?: string
   /** Set for a run that is not shown on its own page. */
   runId?: string | undefined
   onRetry?: (() => void) | undefined
-  /** Further ways to go on. */
+  /** Further actions. */
   children?: ComponentChildren
 }
 
-/** Why a run has no answer: the cause first, then what one can do about it. */
+/** Why a run has no answer: the cause first, then what the reader can do. */
 export function FailedTurn({ code, error, suggestion, runId, onRetry, children }: FailedTurnProps) {
   if (code === 'cancelled') return <StateBadge state="cancelled" word="Stopped" />
   const { text, mayHelp, settings } = causeOf(code)

@@ -13,11 +13,11 @@ type LiveAnswerProps = {
   sessionId: string
   /** Where it is a message that can be sent again. */
   onRetry?: (() => void) | undefined
-  /** Why it has failed stands elsewhere on the page. */
+  /** Set if the reason of a failure is shown elsewhere on the page. */
   hasCause?: boolean
 }
 
-/** A run that is followed: what it has said and done so far, and how it ended. */
+/** A followed run: its content so far, and its end. */
 export function LiveAnswer({ live, sessionId, onRetry, hasCause = false }: LiveAnswerProps) {
   const { blocks, permissions, end, warnings, ...view } = live.view.value
   const waiting = view.lastEventId === 0 && view.waiting

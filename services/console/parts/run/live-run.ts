@@ -6,23 +6,23 @@ import { reduceRun } from '../../../../shared/client/view/reduce-run.ts'
 import { EMPTY_RUN, type RunView, type SteerBlock } from '../../../../shared/client/view/run-view.ts'
 import { announce } from '../../base/announce.ts'
 
-/** Events that are shown at a time: more would keep the page from answering its reader. */
+/** The most events that are shown at once: more would block the page. */
 const EVENTS_PER_FRAME = 250
-/** Events that are read at a time, for the same reason: many may arrive at once. */
+/** The most events that are read at once, for the same reason: many may arrive together. */
 const EVENTS_PER_READ = 100
 /** The raw events that the drawer keeps. */
 const MOST_FRAMES = 5_000
-/** A tab that nobody sees draws no frames; it follows the run anyway. */
+/** A hidden tab has no animation frames; it follows the run with a timer instead. */
 const HIDDEN_MS = 300
 
-/** A run that is followed. Its events are gathered, and shown once for each frame of the screen. */
+/** A followed run. Its events are collected, and shown once per animation frame. */
 export class LiveRun {
   readonly view = signal<RunView>(EMPTY_RUN)
-  /** Why it is not followed any more, where that is not in its own events. */
+  /** Why the run is no longer followed, if its own events do not contain the reason. */
   readonly problem = signal<Error | undefined>(undefined)
   /** Steering texts sent from this page. The model may not have read them yet. */
   readonly told = signal<readonly SteerBlock[]>([])
-  /** Tokens of the newest turn: what the model has before it. */
+  /** The tokens of the newest turn, which are the present size of the context. */
   readonly context = signal(0)
   readonly firstTokenMs = signal<number | undefined>(undefined)
   readonly frames: RunEvent[] = []
@@ -67,7 +67,7 @@ export class LiveRun {
     await this.#shown()
   }
 
-  /** Says that it has ended to whoever does not see it. */
+  /** Announces the end of the run to screen readers. */
   announceEnd(): void {
     announce(this.view.peek().end?.event === 'error' ? 'The run has failed' : 'The run has ended')
   }

@@ -4,7 +4,7 @@ import { hrefOf } from '../../base/router.ts'
 /** A directive of the demo model, on a line of its own. */
 const DIRECTIVE = /^\/(?:say|think|tool|plan|sleep|fail)\b/m
 
-/** What a person has asked. A script for the demo model below it is folded. A long one scrolls, also with the keys. */
+/** The prompt of a person. A script for the demo model below it is folded. A long prompt scrolls, also with the keyboard. */
 export function Prompt({ text }: { text: string }) {
   const at = text.search(DIRECTIVE)
   const said = at > 0 ? text.slice(0, at).trim() : ''

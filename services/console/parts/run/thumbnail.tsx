@@ -1,9 +1,9 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 
-/** The media types of pictures. SVG is a document, which can hold scripts: it is only saved. */
+/** The media types of pictures. SVG files can contain scripts, so they can only be saved. */
 const PICTURES: ReadonlySet<string> = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
-/** Decoding a larger one would take too long, and no model gets it. */
+/** Decoding a larger picture would take too long, and no model receives one. */
 const MOST_BYTES = 5 * 1_024 * 1_024
 /** The longer side, in pixels of the screen: a small copy of the picture is all that the page keeps. */
 const SIDE = 480
@@ -12,7 +12,7 @@ const SIDE = 480
 export const isPicture = ({ media_type: type, bytes }: { media_type: string; bytes: number }): boolean =>
   PICTURES.has(type) && bytes <= MOST_BYTES
 
-/** A picture, drawn from its bytes once it comes into sight. So no address of it exists that the page's policy would have to allow. */
+/** A picture, drawn from its bytes when it becomes visible. So it needs no URL that the page's policy would have to allow. */
 export function Thumbnail({ name, load }: { name: string; load(): Promise<Blob> }) {
   const canvas = useRef<HTMLCanvasElement>(null)
   const isBroken = useSignal(false)

@@ -18,7 +18,7 @@ type ToolCardProps = { block: ToolBlock; permission: PermissionView | undefined;
 export const ToolCard = memo(({ block, permission, sessionId }: ToolCardProps) => {
   const isOpen = useSignal(false)
   const found = useMemo(() => computed(() => askFor(block.call.id, sessionId)), [block.call.id, sessionId])
-  const ask = found.value // The card is drawn again for its own request only.
+  const ask = found.value // The card is drawn again only when its own request changes.
   const isDecided = permission?.state === 'allowed' || permission?.state === 'denied'
   if (ask && !isDecided) return <AskCard key={ask.id} ask={ask} />
   return (
@@ -65,7 +65,7 @@ function firstValue(input: ToolBlock['call']['input']): string {
   return (texts[0]?.split('\n')[0] ?? '') + size
 }
 
-/** More of an output is shown when somebody asks for it. */
+/** The rest of an output is shown after a click. */
 const SHOWN_CHARS = 8_000
 
 type DetailsProps = { block: ToolBlock; permission: PermissionView | undefined }

@@ -7,7 +7,7 @@ import { LiveRun } from './live-run.ts'
 
 type Followed = { runId: string; sessionId: string; isOver: boolean; onEvent?(event: RunEvent): unknown }
 
-/** Follows a run that goes on, or reads what is kept of one that has ended, while the component is shown. */
+/** While the component is shown, follows a running run, or reads the kept events of an ended one. */
 export function useLiveRun({ runId, sessionId, isOver, onEvent }: Followed): LiveRun {
   const [live, abort] = useMemo(() => {
     const controller = new AbortController()

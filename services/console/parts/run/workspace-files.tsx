@@ -7,14 +7,14 @@ import { Ago } from '../time.tsx'
 import { SaveButton } from './artifact.tsx'
 
 type WorkspaceFilesProps = {
-  /** The list: that of a session, or of what a run has changed. */
+  /** The path of the list: the files of a session, or the files that a run has changed. */
   path: string
   /** What an empty list means. */
   nothing: string
   concerns(event: TenantEvent): boolean
 }
 
-/** The files of a workspace, each to be saved as it is now. */
+/** The files of a workspace, each with a button to save it. */
 export function WorkspaceFiles({ path, nothing, concerns }: WorkspaceFilesProps) {
   const list = useList<Schema<'WorkspaceFile'>>({ path, field: 'files', concerns })
   if (isRefusal(list.state.value.error, 404))

@@ -34,7 +34,10 @@ export function a2aRoutes(deps: DialectDeps): RouteTable {
   }
 }
 
-/** A refusal of the message has the protocol's shape; what stands before the message has that of this API. */
+/**
+ * An error in the JSON-RPC message is answered in the protocol's format; an error before that, such as a missing token,
+ * in the format of this API.
+ */
 function answer(deps: DialectDeps): RequestHandler {
   return async (req, res) => {
     const request = await deps.readBody(req, res, 'DialectRequest')
@@ -56,7 +59,7 @@ function idOf({ id }: JsonObject): RpcId {
   return typeof id === 'string' || typeof id === 'number' ? id : null
 }
 
-/** A client that names no version is taken for one of this version. */
+/** A client that names no version is treated as one of this version. */
 function assertVersion(version = PROTOCOL_VERSION): void {
   if (version === PROTOCOL_VERSION) return
   throw new RpcError('version_not_supported', `this server has version ${PROTOCOL_VERSION} of A2A`)

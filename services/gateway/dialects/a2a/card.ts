@@ -7,7 +7,7 @@ import { listPublished, type PublishedFlow } from '../shared/published-flows.ts'
 /** The version of the protocol, as its header and the card name it. */
 export const PROTOCOL_VERSION = '1.0'
 
-/** The agent card. It needs the token of every other path: a client is given both by the operator. */
+/** The agent card. It needs the same token as every other path: the operator gives a client its address and the token. */
 export const showCard =
   ({ basePath, version, authentication, flows, plans }: DialectDeps): RequestHandler =>
   async (req, res) => {
@@ -34,7 +34,7 @@ export const showCard =
     } satisfies JsonObject)
   }
 
-/** As the client has reached this server; behind a proxy TRUST_PROXY decides which headers count. */
+/** The origin under which the client reached this server; behind a proxy TRUST_PROXY decides which headers count. */
 const originOf = (req: Request): string => `${req.protocol}://${req.get('host')}`
 
 const MODES = ['text/plain', 'application/json']
@@ -50,7 +50,7 @@ const CONVERSATION = {
   securityRequirements: [],
 }
 
-/** No flow can have its id as a name. */
+/** No flow can have this id as its name. */
 const PLAN = {
   id: 'agent-engine.plan',
   name: 'Plan',

@@ -11,7 +11,7 @@ import type { TaskRef } from './task-id.ts'
 
 const MAX_MESSAGES = 100
 const PAGE = 200
-/** How many pages are read, of at most 128 KB each. What follows them is not shown. */
+/** How many pages are read, of at most 128 KB each. Later pages are not shown. */
 const MAX_PAGES = 8
 
 /** How many of the newest messages a client wants; `undefined` when it says nothing. */
@@ -42,7 +42,13 @@ export async function historyOfRun(
     for (let pages = 0; pages < MAX_PAGES; pages++) {
       const filter = { limit: PAGE, runId, ...(cursor !== null && { cursor }) }
       const page = await broker.listMessages(tenant, contextId, filter)
-      const own = page.messages.filter(({ run_id: id }) => id === runId) // A worker of an older version ignores `runId`.
+      const own = page.messages.filter(({ run_id: id }) => id === runId) // A worker of an
+      // older version
+      // ignores
+      // `runId` and
+      // returns the
+      // messages of
+      // all runs.
       for (const message of own) found.push(messageOf(write, message, found.length + 1))
       cursor = page.next_cursor
       if (cursor === null) break

@@ -33,7 +33,7 @@ type Wanted = {
   isWhole: boolean
   length: number
 }
-/** The place where a page begins: in one of the lists, behind `cursor`, and how many tasks came before. */
+/** Where a page begins: in one of the lists, after `cursor`; `before` tasks were on earlier pages. */
 type Place = { list: string; cursor: string; before: number }
 
 /** `ListTasks`: the messages, runs of flows and one-shot runs of the tenant as `GET /runs` lists them, then the plans. */
@@ -50,7 +50,7 @@ export async function listTasks(deps: DialectDeps, call: Call): Promise<void> {
         tasks: await shown(deps, call, { tasks, wanted }),
         nextPageToken: next ? encodeCursor([next.list, next.cursor, before]) : '',
         pageSize: wanted.size,
-        totalSize: next ? before + 1 : before, // At least this many: the rest is not counted.
+        totalSize: next ? before + 1 : before, // A lower bound: later pages are not counted.
       },
     }),
   )
@@ -98,10 +98,10 @@ function readPlace(params: Fields): Place {
 const isWanted = ({ state, timestamp }: ListedTask, wanted: Wanted): boolean =>
   (wanted.state === undefined || state === wanted.state) && Date.parse(timestamp) >= wanted.since
 
-/** One list of what may be tasks. `cursor` is empty for its first page. */
+/** One of the lists that tasks are read from. `cursor` is empty for its first page. */
 type List = { name: string; read(page: PageRequest): Promise<{ found: ListedTask[]; cursor: string | null }> }
 
-/** The page at a place. Behind the last page of a list the next list begins. */
+/** Reads the page at a place. After the last page of one list the next list begins. */
 async function readPage(deps: DialectDeps, { res }: Call, { wanted, place }: { wanted: Wanted; place: Place }) {
   const lists = listsOf(deps, tenantOf(res), wanted)
   const at = Math.max(
@@ -118,7 +118,10 @@ async function readPage(deps: DialectDeps, { res }: Call, { wanted, place }: { w
   return { found, next: following && { list: following.name, cursor: '' } }
 }
 
-/** The searches of runs by the state of their tasks. A run is done, too, when its output does not fit. */
+/**
+ * For each state of a task, the searches that find its runs. A run whose output does not fit its schema counts as
+ * completed, too.
+ */
 const SEARCHES: Readonly<Record<string, Record<string, RunFilter['status'] | { code: 'invalid_output' }>>> = {
   SUBMITTED: { runs: 'waiting' },
   WORKING: { runs: 'running' },
@@ -150,7 +153,10 @@ function listsOf({ broker, plans }: DialectDeps, tenant: TenantId, { contextId, 
   return [...runs, { name: 'plans', read }]
 }
 
-/** Tasks that are made from their events, one after the other, until an answer holds enough of them. */
+/**
+ * Shows tasks from their events, one after the other, until the answer is large enough; the rest are shown from their
+ * records.
+ */
 async function shown(
   deps: DialectDeps,
   { res }: Call,
@@ -176,7 +182,7 @@ async function wholeOf(
     const seen = await readTask(deps, res, listed.ref)
     return await withHistory({ ...seen, task: wanted.isWhole ? seen.task : headOf(listed) }, wanted.length)
   } catch (cause) {
-    if (hasKind(cause, 'not_found')) return headOf(listed) // It has expired since it was listed.
+    if (hasKind(cause, 'not_found')) return headOf(listed) // It has expired since the list was read.
     throw cause
   }
 }

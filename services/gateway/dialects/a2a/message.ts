@@ -27,7 +27,7 @@ export function readMessage(params: Fields): IncomingMessage {
   const contextId = given(fields, 'contextId')
   if (contextId !== undefined && !SESSION.pattern.test(contextId))
     throw fields.wrong('contextId', `an id that matches ${SESSION.pattern.source}`)
-  fields.get('role') // Every message of a client is the user's.
+  fields.get('role') // Read and ignored: every message of a client is the user's.
   const parts = fields.objects('parts')
   const attachments = filesIn(fields, 'parts')
   const data = parts.filter((part) => part.has('data')).map((part) => part.object('data'))
@@ -64,14 +64,14 @@ function workOf(fields: Fields, data: readonly Fields[], hasFiles: boolean): Pic
 export const keyOf = (req: Request, { contextId, messageId }: IncomingMessage): string | undefined =>
   contextId === undefined ? idempotencyKeyOf(req) : canonicalHash(['a2a', contextId, messageId])
 
-/** An empty id is none, as the protocol's format has it. */
+/** An empty id means that none is given, as in the protocol's format. */
 const given = (fields: Fields, name: string): string | undefined => fields.optionalText(name) || undefined
 
 const WORDS = /^(allow|deny)(?:: *([^]{1,1000}))?$/i
 
 /**
- * The answers to what a task asks: objects `{permissions: [{id, allow, reason, input}]}`, or one of the words `allow` and `deny`, which
- * answers all; `deny: ` may be followed by the reason.
+ * The answers to the permission requests of a task: objects `{permissions: [{id, allow, reason, input}]}`, or one of the words `allow`
+ * and `deny`, which answers all; `deny: ` may be followed by the reason.
  */
 export function readAnswers({ fields, text, data }: IncomingMessage, asked: readonly string[]): PermissionAnswer[] {
   const answers = data.flatMap((each) => each.objects('permissions')).map(answerOf)
@@ -94,7 +94,7 @@ function answerOf(answer: Fields): PermissionAnswer {
   return { id, allow, ...(reason && { reason }), ...(input && { input }) }
 }
 
-/** The input of a flow: the object of the message, or its field `text`. */
+/** The input of a flow: the object in the message, or an object with the message's text in the field `text`. */
 export const inputOf = ({ data: [object], text }: IncomingMessage): JsonObject => object?.value ?? { text }
 
 /** The prompt for the agent: the text of a message, and its objects as JSON. */

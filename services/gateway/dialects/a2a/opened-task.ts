@@ -8,14 +8,14 @@ import { type RpcAnswer, RpcError, type RpcId } from './rpc.ts'
 import { rpcWire } from './rpc-wire.ts'
 import type { TaskRef } from './task-id.ts'
 
-/** One request of a client: `id` is that of JSON-RPC. */
+/** One request of a client: `id` is the JSON-RPC id. */
 export type Call = { req: Request; res: Response; id: RpcId; params: Fields }
 
-/** A task that is followed, once: as a stream of updates, or to its end or rest. */
+/** A task whose events can be read once: as a stream of updates, or until it ends or waits for an answer. */
 export type OpenedTask = {
   ref: TaskRef
   stream(id: RpcId): Streamed & { isOver(): boolean }
-  /** With `isImmediate` the task is as it was when it was opened. */
+  /** With `isImmediate`, returns the task as it was when it was opened. */
   read(options: { signal: AbortSignal; isImmediate?: boolean }): Promise<JsonObject>
 }
 
@@ -33,11 +33,11 @@ export type SeenTask = {
 
 type Opening<Event extends RunEvent> = {
   ref: TaskRef
-  /** The events from the first one. */
+  /** The events of the run from its first one. */
   source: Source
-  /** Leaves a run that has just begun, so that it goes on without a reader. */
+  /** Leaves a run that has just begun; it continues without a reader. */
   leave?: () => Promise<void>
-  /** Makes the task from them. */
+  /** Makes the task from the events. */
   projection: Projection<RpcAnswer, Event> & { task: JsonObject }
 }
 

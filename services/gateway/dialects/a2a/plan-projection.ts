@@ -10,7 +10,7 @@ import type { TaskRef } from './task-id.ts'
 
 type StepEnded = Extract<PlanEvent, { type: 'step_ended' }>
 type PlanEnded = Extract<PlanEvent, { type: 'plan_ended' }>
-/** The events of a plan, and what its record says at them: the output of a step that is done, and what the whole plan has used. */
+/** The events of a plan, with facts from its record: the output of a step that is done, and what the whole plan has used. */
 export type PlanTaskEvent =
   | Exclude<PlanEvent, StepEnded | PlanEnded>
   | (StepEnded & { output?: string })
@@ -25,7 +25,7 @@ export const STATES: Readonly<Record<PlanStatus, TaskState>> = {
   cancelled: 'CANCELED',
 }
 
-/** Makes a task of A2A from a plan: each step that is done is an artifact. A stream begins with the task as `plan` has it. */
+/** Makes a task of A2A from a plan: each step that is done is an artifact. A stream begins with the task as `plan` describes it. */
 export class PlanProjection implements Projection<RpcAnswer, PlanTaskEvent> {
   readonly #write: TaskWriter
   readonly #plan: PlanView
@@ -50,7 +50,7 @@ export class PlanProjection implements Projection<RpcAnswer, PlanTaskEvent> {
     return [{ result: { task: this.task } }]
   }
 
-  /** Events that the task has begun with are not told again. */
+  /** Skips the events that the first shown task already contains. */
   take({ seq, event }: Numbered<PlanTaskEvent>): RpcAnswer[] {
     switch (event.type) {
       case 'plan_started':

@@ -44,7 +44,7 @@ export async function readPlan(deps: DialectDeps, res: Response, ref: TaskRef): 
   }
 }
 
-/** A plan that has begun ends within 2 s; its task is then that of its end. */
+/** Cancels the plan. If it has started it ends within 2 s; the returned task shows that end. */
 export async function cancelPlan(
   deps: DialectDeps,
   res: Response,
@@ -77,7 +77,7 @@ async function follow(
   })
 }
 
-/** The events of a plan with what its record says at them. */
+/** The events of a plan, with the facts that its record adds to them. */
 class RecordedFrames extends PullIterator<Frames> {
   readonly #frames: AsyncIterator<Frames>
   readonly #read: (stepIds: readonly string[]) => Promise<PlanView>

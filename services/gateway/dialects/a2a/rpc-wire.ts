@@ -19,7 +19,7 @@ export function rpcWire(id: RpcId): Wire<RpcAnswer> {
 
 type Piece = { key: string; text: string; make(text: string): JsonObject }
 
-/** A result that adds a text to an artifact; `undefined` for another one. */
+/** The text that a result appends to an artifact; `undefined` for any other result. */
 function pieceOf({ artifactUpdate: update }: { artifactUpdate?: ArtifactUpdate } & JsonObject): Piece | undefined {
   const part = update?.append === true && update.lastChunk === undefined ? update.artifact.parts[0] : undefined
   if (!update || !part || !('text' in part)) return undefined

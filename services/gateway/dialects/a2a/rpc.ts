@@ -15,7 +15,7 @@ const CODES = {
 
 type RpcErrorName = keyof typeof CODES
 
-/** A refusal in the protocol's own words: it is answered with 200, as JSON-RPC is. */
+/** An error in the format of JSON-RPC, which is answered with status 200. */
 export class RpcError extends Error {
   readonly code: number
 
@@ -34,7 +34,7 @@ export const rpcAnswer = (id: RpcId, answer: RpcAnswer): object => ({ jsonrpc: '
 
 export const rpcFailure = ({ code, message }: RpcError): RpcAnswer => ({ error: { code, message } })
 
-/** The refusal of a wrong message; other failures keep the status and the shape that they have on every path. */
+/** Turns the error of an invalid message into a JSON-RPC error; other failures keep the status and format that they have on every path. */
 export function asRpcError(cause: unknown): RpcError | undefined {
   if (cause instanceof RpcError) return cause
   if (!(cause instanceof AppError)) return undefined

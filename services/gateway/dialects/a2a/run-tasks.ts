@@ -49,7 +49,7 @@ export async function runFlow(
   return opened({ ref, source: { frames: await started.frames() }, projection })
 }
 
-/** Makes a task from all events of its run so far. The number of events is not known for a run whose process has died. */
+/** Makes a task from all events of its run so far. When the run's process has died the number of events is not known. */
 export async function readRun({ broker }: DialectDeps, res: Response, ref: TaskRef): Promise<SeenTask> {
   const tenant = tenantOf(res)
   const run = await broker.getRun(tenant, ref.runId)
@@ -77,7 +77,7 @@ export async function readRun({ broker }: DialectDeps, res: Response, ref: TaskR
   }
 }
 
-/** Cancels the run, which then ends at once. The task is that of its end. */
+/** Cancels the run, which then ends at once. The returned task shows that end. */
 export async function cancelRun(
   { broker }: DialectDeps,
   res: Response,
@@ -89,7 +89,10 @@ export async function cancelRun(
   return opened({ ref, source: { frames, passed: Number.POSITIVE_INFINITY }, projection: new TaskProjection(ref) })
 }
 
-/** Answers what a task asks. The response begins behind the pause in which it asked. */
+/**
+ * Answers the permission requests of a task. The response begins with the events after the pause in which they were
+ * made.
+ */
 export async function answerTask(
   deps: DialectDeps,
   res: Response,

@@ -2,10 +2,13 @@ import { planIdOf } from '../../../../shared/kernel/ids.ts'
 import { SESSION } from '../../params.ts'
 import { RpcError } from './rpc.ts'
 
-/** A task is a run or a plan. The context is the session that a run answers in; for a flow or a plan, the one that the message named, or its own run. */
+/**
+ * A task is a run or a plan. The context is the session of the run; for a flow or a plan it is the context that the
+ * message named, or the run itself.
+ */
 export type TaskRef = { runId: string; contextId: string; isPlan?: true }
 
-/** The id says all that is needed to make the task again: nothing is stored for it. */
+/** The id contains all that is needed to make the task again, so nothing is stored for it. */
 export const taskId = ({ runId, contextId, isPlan }: TaskRef): string =>
   `task_${isPlan ? 'plan_' : ''}${runId.slice('run_'.length)}_${contextId}`
 

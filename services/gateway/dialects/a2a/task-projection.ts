@@ -17,14 +17,14 @@ export type TaskEvent = AgentEvent | FlowEvent
 type Of<Type extends TaskEvent['type']> = Extract<TaskEvent, { type: Type }>
 
 /**
- * Makes a task of A2A from a run: the task itself as far as the run has come, and the updates of a stream, whose first one is the task
- * as it is behind event number `since`.
+ * Makes a task of A2A from a run: the task itself as far as the run has come, and the updates of a stream, the first of which is the
+ * task after event number `since`.
  */
 export class TaskProjection implements Projection<RpcAnswer, TaskEvent> {
   readonly #write: TaskWriter
   readonly #requests = new Map<string, Of<'permission_request'>>()
   readonly #artifacts: Artifact[] = []
-  /** How many artifacts there were before each turn, by its number. */
+  /** By the number of a turn: how many artifacts there were before it. */
   readonly #before = new Map<number, number>()
   #since: number
   #open: Artifact | undefined
@@ -49,12 +49,12 @@ export class TaskProjection implements Projection<RpcAnswer, TaskEvent> {
     return hasEnded(this.#status)
   }
 
-  /** The events were not there to make the task of them. */
+  /** Whether the events are no longer kept, so that the task cannot be made from them. */
   get isCut(): boolean {
     return this.#isCut
   }
 
-  /** The permission requests that the task waits for; none while anything else is at work. */
+  /** The permission requests that the task waits for; none while any of its calls is still running. */
   get asked(): string[] {
     return this.#calls?.isAtRest ? [...this.#calls.pending.keys()] : []
   }
@@ -63,7 +63,7 @@ export class TaskProjection implements Projection<RpcAnswer, TaskEvent> {
     return this.#since === 0 ? this.#show() : []
   }
 
-  /** Begins the response at this point. It starts with the task, once the next event has come. */
+  /** Begins the response at this point. Its first answer is the task, sent with the next event. */
   restart(): void {
     this.#since = 0
   }
@@ -90,7 +90,7 @@ export class TaskProjection implements Projection<RpcAnswer, TaskEvent> {
     return asked.length === 0 ? this.#status : { state: 'INPUT_REQUIRED', message: this.#question(asked) }
   }
 
-  /** A message that waited for others of its context has come to its turn. */
+  /** Shows that a message which waited behind others of its context is now being answered. */
   #work(): RpcAnswer[] {
     if (this.#status.state !== 'SUBMITTED') return []
     this.#status = { state: 'WORKING' }
@@ -143,7 +143,7 @@ export class TaskProjection implements Projection<RpcAnswer, TaskEvent> {
     }
   }
 
-  /** A turn begins anew: its texts so far are void. An update that does not append replaces what a client has of an artifact. */
+  /** A turn is repeated, so its texts so far are void. An update that does not append replaces the client's copy of an artifact. */
   #withdraw({ code, detail }: Of<'warning'>): RpcAnswer[] {
     const count = code === 'run_recovered' ? this.#before.get(Number(detail['turn_number'])) : undefined
     if (count === undefined) return []
@@ -170,7 +170,7 @@ export class TaskProjection implements Projection<RpcAnswer, TaskEvent> {
     return this.#open
   }
 
-  /** The events of a run that ended long ago have no deltas. The last ones of a block may be missing, too (D32.7a). */
+  /** The events of a run that ended long ago have no deltas. The last deltas of a block may be missing, too (D32.7a). */
   #close(text: string, seq: number): RpcAnswer[] {
     const opened = this.#open
     const rest = opened ? text.slice(this.#text.length) : text
@@ -235,7 +235,7 @@ export class TaskProjection implements Projection<RpcAnswer, TaskEvent> {
     return [this.#update(this.#status)]
   }
 
-  /** The request as a person has to see it to decide, with the ids for the answer. */
+  /** The permission requests as a person needs to see them to decide, with the ids for the answer. */
   #question(asked: readonly string[]): JsonObject {
     const requests = asked.flatMap((id) => this.#requests.get(id) ?? [])
     const texts = requests.map(({ message }) => ({ text: message }))

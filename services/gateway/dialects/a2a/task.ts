@@ -15,7 +15,7 @@ const ENDED: ReadonlySet<TaskState> = new Set(['COMPLETED', 'FAILED', 'CANCELED'
 
 export const hasEnded = ({ state }: Pick<Status, 'state'>): boolean => ENDED.has(state)
 
-/** Writes a task and its updates as the protocol has them. */
+/** Formats a task and its updates as the protocol requires. */
 export class TaskWriter {
   readonly #ref: TaskRef
   readonly #ids: { taskId: string; contextId: string }

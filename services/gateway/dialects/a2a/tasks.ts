@@ -13,7 +13,7 @@ import { rpcAnswer } from './rpc.ts'
 import { answerTask, cancelRun, readRun, runFlow, sendToSession } from './run-tasks.ts'
 import { readTaskId, type TaskRef } from './task-id.ts'
 
-/** `SendMessage`: answers with the task when it has ended or waits for an answer, or at once. */
+/** `SendMessage`: answers with the task when it has ended or waits for an answer, or at once if the client asks for that. */
 export async function sendMessage(deps: DialectDeps, call: Call): Promise<void> {
   const { res, id, params } = call
   const configuration = params.has('configuration') ? params.object('configuration') : undefined
@@ -39,7 +39,7 @@ export async function streamMessage(deps: DialectDeps, call: Call): Promise<void
   deps.relay(streamed, call.res)
 }
 
-/** `SubscribeToTask`: the task as it is, and what follows. */
+/** `SubscribeToTask`: the task as it is, and its updates from then on. */
 export async function subscribeToTask(deps: DialectDeps, call: Call): Promise<void> {
   assertCounted(call.res)
   const { isOver, follow } = await named(deps, call)
@@ -74,7 +74,7 @@ const named = (deps: DialectDeps, { res, params }: Call): Promise<SeenTask> =>
 export const readTask = (deps: DialectDeps, res: Response, ref: TaskRef): Promise<SeenTask> =>
   (ref.isPlan ? readPlan : readRun)(deps, res, ref)
 
-/** A message begins a task, or answers what one asks. */
+/** A message begins a task, or answers a permission request of one. */
 async function open(deps: DialectDeps, call: Call): Promise<OpenedTask> {
   const message = readMessage(call.params)
   nameIgnored(

@@ -7,17 +7,20 @@ import { type AgUiEvent, callId, custom, type Of } from './events.ts'
 import { AgUiMessages, isOfMessages } from './messages.ts'
 import { CustomSubAgents, NamedSubAgents, type SubAgents } from './sub-agents.ts'
 
-/** `threadId` and `runId` are the client's; `engineRunId` is that of the run here. `isCurrent`: the client knows version 1.0. */
+/** `threadId` and `runId` are the client's; `engineRunId` is the id of the run on this server. `isCurrent`: the client knows version 1.0. */
 export type AgUiFacts = {
   threadId: string
   runId: string
   engineRunId: string | undefined
   isCurrent: boolean
-  /** The messages that the client has when the stream begins, where it does not know them. */
+  /** The messages that a stream begins with, for a client that does not have them yet. */
   messages?: JsonObject[] | undefined
 }
 
-/** Makes AG-UI's events of a run. Each request of a client is a run of its own there, which ends with an interrupt where this one waits. */
+/**
+ * Makes AG-UI's events from a run. For AG-UI each request of a client is a run of its own; it ends with an interrupt when the run
+ * here waits for a person.
+ */
 export class AgUiProjection implements Projection<AgUiEvent> {
   readonly #facts: AgUiFacts
   /** The requests for permission that wait, by their ids. */
@@ -58,14 +61,14 @@ export class AgUiProjection implements Projection<AgUiEvent> {
         this.#requests.set(event.id, event)
         return []
       case 'permission_resolved':
-        return calls.askedFor(event.id)?.subagentId === undefined ? resolved(event) : [] // It has come wrapped before.
+        return calls.askedFor(event.id)?.subagentId === undefined ? resolved(event) : [] // A sub-agent's event has already come in a `subagent_event`.
       case 'subagent_start':
       case 'subagent_end':
         return this.#subAgents.take(event, id)
       case 'subagent_event':
         return this.#nested(event, id)
       case 'warning':
-        // A client keeps all messages that it has got, so the turn that begins anew gets new messages and a new step.
+        // A client keeps all messages that it has received, so a repeated turn gets new messages and a new step.
         return calls.beginsAnew ? [...this.#end(), custom(event)] : [custom(event)]
       case 'steered':
       case 'artifact':
@@ -84,7 +87,7 @@ export class AgUiProjection implements Projection<AgUiEvent> {
       asking.get(subagentId)?.map(([id]) => this.#interruptId(id)),
     )
     const interrupts = [...calls.pending].flatMap(([id, call]) => this.#interrupt(id, call))
-    // The calls that the client makes are no interrupts: it begins its next run with their results.
+    // The calls that the client executes are no interrupts: it begins its next run with their results.
     const outcome = interrupts.length > 0 ? { type: 'interrupt', interrupts } : { type: 'success' }
     return [...suspended, ...this.#messages.end(), this.#finished(outcome)]
   }
@@ -118,12 +121,13 @@ export class AgUiProjection implements Projection<AgUiEvent> {
     return [
       {
         id: this.#interruptId(id),
-        reason: 'confirmation', // Behind `tool_call` some clients show the answer in place of the result of the tool (D31.7b).
+        reason: 'confirmation', // With the reason `tool_call` some clients show the answer in place of the result of the tool (D31.7b).
         message,
         toolCallId: callId(call),
         ...(isNamed && { subagentRunId: call.subagentId }),
         responseSchema: RESPONSE_SCHEMA,
-        // Not `expiresAt`, behind which clients neither send an answer nor go on: here a late one shows how the run went on (D31.7b).
+        // Not the protocol's `expiresAt`: after that time clients send no answer and stop, although here a late answer still
+        // shows how the run continued (D31.7b).
         metadata: { toolName, input, expiresAt, ...(preview && { preview }) },
       },
     ]
@@ -133,7 +137,7 @@ export class AgUiProjection implements Projection<AgUiEvent> {
     return [...this.#subAgents.end(), ...this.#messages.end()]
   }
 
-  /** Version 1.0 tells a run that was stopped from one that has failed. */
+  /** Version 1.0 distinguishes a stopped run from a failed one. */
   #fail(event: ErrorEvent): AgUiEvent[] {
     if (!this.#facts.isCurrent || !STOPPED.has(event.code)) return failed(event)
     return [...this.#end(), this.#finished({ type: 'cancelled' })]

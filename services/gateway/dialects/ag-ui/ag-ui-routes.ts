@@ -43,7 +43,7 @@ async function open(deps: DialectDeps, res: Response, request: AgUiRequest): Pro
   const answered = await answerCalls(deps, res, request)
   if (answered && !resumed && !request.hasMessage) return answered
   if (!resumed) return startOrAskAgain(deps, res, request)
-  if (request.hasMessage) request.said() // A message that is refused answers nothing.
+  if (request.hasMessage) request.said() // Checks the message first: if it is refused, no answer is recorded.
   await deps.conversations.answer(res, threadId, resumed.answers)
   if (request.hasMessage) return start(deps, res, request)
   const { engineRunId, answers } = resumed
@@ -51,7 +51,10 @@ async function open(deps: DialectDeps, res: Response, request: AgUiRequest): Pro
   return { engineRunId, frames, known: new Set(answers.map(({ id }) => id)) }
 }
 
-/** Goes on with the run whose calls the client has made; `undefined` when it brings no result. One that comes too late shows how the run went on. */
+/**
+ * Continues the run with the results of the calls that the client executed; `undefined` when the request contains none. A late
+ * result only shows how the run continued.
+ */
 async function answerCalls(
   { broker, conversations }: DialectDeps,
   res: Response,
@@ -69,7 +72,10 @@ async function answerCalls(
   return { engineRunId: runId, frames, known: new Set(results.map(({ toolUseId }) => toolUseId)) }
 }
 
-/** The thread of a client that has none of its messages: those before the newest answer, whose run is repeated, or goes on. `undefined` where there is nothing. */
+/**
+ * Opens the thread for a client that has none of its messages: sends the earlier messages, then repeats the newest run, which may
+ * still be running. `undefined` for an empty thread.
+ */
 async function show({ broker, basePath }: DialectDeps, res: Response, threadId: string): Promise<Opened | undefined> {
   const tenant = tenantOf(res)
   const shown = await uiMessages({ broker, tenant, basePath, signal: new AbortController().signal }, threadId)
@@ -86,14 +92,14 @@ const NO_FRAMES: FrameStream = {
   [Symbol.asyncIterator]: () => ({ next: async () => ({ done: true, value: undefined }) }),
 }
 
-/** AG-UI's contract: a thread with open interrupts takes nothing but answers to them. A client that has lost them gets them again. */
+/** AG-UI's contract: a thread with open interrupts takes nothing but answers to them. A client that has lost the interrupts receives them again. */
 async function startOrAskAgain(deps: DialectDeps, res: Response, request: AgUiRequest): Promise<Opened> {
   let waiting: WaitingRun | undefined
   const before = async () => {
     waiting = await deps.conversations.waiting(res, request.threadId)
     const isInterrupted = waiting && (waiting.permissionIds.length > 0 || !request.hasMessage)
     if (isInterrupted) throw new Error('the thread has open interrupts')
-    waiting = undefined // A message ends the wait for calls that the client makes (D39.1).
+    waiting = undefined // A message ends the wait for the client's calls (D39.1).
   }
   try {
     if (!request.hasMessage) await before()

@@ -19,18 +19,18 @@ type Block = 'text' | 'thinking'
 export class AgUiMessages {
   readonly #subagentId: string | undefined
   readonly #owner: JsonObject
-  /** The calls that the client makes: a run that has recovered shows them again. */
+  /** The calls that the client executes. Kept because a run that has recovered shows them again. */
   readonly #clientCalls = new Set<string>()
   #open: { block: Block; id: string; sent: number } | undefined
   #step: string | undefined
 
-  /** With `isNamed` the events name the sub-agent. */
+  /** With `isNamed`, each event names the sub-agent. */
   constructor({ subagentId, isNamed = false }: { subagentId?: string; isNamed?: boolean } = {}) {
     this.#subagentId = subagentId
     this.#owner = isNamed ? { subagentRunId: subagentId } : {}
   }
 
-  /** The events that one more adds; `id` is that of a message which begins with it. */
+  /** Returns AG-UI's events for one event of the run; a message that begins here gets `id`. */
   take(event: MessageEvent, id: string): AgUiEvent[] {
     switch (event.type) {
       case 'turn_start':
@@ -47,14 +47,14 @@ export class AgUiMessages {
         return this.#whole(event.type, event.text, id)
       case 'tool_use':
         return waitsForClient(event) && this.#isKnown(event.id) ? [] : this.#call(event, id)
-      case 'tool_result': // A client has its own answer.
+      case 'tool_result': // A client already has its own answer.
         return this.#clientCalls.has(event.id) && event.how === 'reply' ? [] : [this.#result(event, id)]
       case 'tool_progress':
         return [this.#progress(event)]
     }
   }
 
-  /** Whether an earlier message of the client had this call of its own. */
+  /** Whether an earlier message of the client already contained this call. */
   #isKnown(id: string): boolean {
     const isKnown = this.#clientCalls.has(id)
     this.#clientCalls.add(id)
@@ -66,7 +66,7 @@ export class AgUiMessages {
     return [...this.#close(), ...this.#endStep()]
   }
 
-  /** A step or a block that was begun in an earlier response is none of this one. */
+  /** Forgets the open step and block: they began in an earlier response. */
   restart(): void {
     this.#step = undefined
     this.#open = undefined
@@ -92,7 +92,10 @@ export class AgUiMessages {
     ]
   }
 
-  /** A record of a run keeps the whole blocks, without the pieces in which they came (D20). The last pieces of one may be missing, too (D32.7a). */
+  /**
+   * A record of a run keeps the whole blocks, without the pieces in which they came (D20). The last pieces of a block
+   * may be missing, too (D32.7a).
+   */
   #whole(block: Block, text: string, id: string): AgUiEvent[] {
     const rest = this.#open?.block === block ? text.slice(this.#open.sent) : text
     return [...(rest === '' ? [] : this.#delta(block, rest, id)), ...this.#close()]
@@ -112,7 +115,10 @@ export class AgUiMessages {
     return stepName === undefined ? [] : [this.#event('STEP_FINISHED', { stepName })]
   }
 
-  /** The message of a call has an id of its run: the list of a client that writes instead of answering names its place by it (D38.1a). */
+  /**
+   * The message of a call has an id that begins with its run's id. A client that writes a new message instead of answering is
+   * placed in the thread by that id (D38.1a).
+   */
   #call({ id, tool_name: toolCallName, input }: Of<'tool_use'>, parentMessageId: string): AgUiEvent[] {
     const toolCallId = this.#idOf(id)
     return [

@@ -7,8 +7,8 @@ import { Fields } from '../shared/fields.ts'
 import { type NewMessage, readNewMessage, textOf } from '../shared/messages.ts'
 
 /**
- * A request of AG-UI: answers to the interrupts of the run `resumed`, or a message of the user, or both: whoever abandons an interrupt may
- * write something else. `said` throws `invalid_request` where no message of the user ends the list.
+ * A request of AG-UI: answers to the interrupts of the run `resumed`, or a message of the user, or both: a user may abandon an interrupt
+ * and write something else. `said` throws `invalid_request` where no message of the user ends the list.
  */
 export type AgUiRequest = {
   threadId: string
@@ -16,14 +16,14 @@ export type AgUiRequest = {
   isCurrent: boolean
   resumed: { engineRunId: string; answers: PermissionAnswer[] } | undefined
   hasMessage: boolean
-  /** The client has no messages and says nothing: it asks for those of the thread. */
+  /** Whether the client has no messages and sends none: it asks for those of the thread. */
   isOpening: boolean
   said(): NewMessage
   /** The client's own tools. */
   clientTools: ClientTool[]
-  /** The results of calls that the client has made, behind the last message of the assistant. */
+  /** The results of calls that the client has executed, listed after the last message of the assistant. */
   results: Omit<CallAnswer, 'runId'>[]
-  /** What the page tells the model of itself. */
+  /** The context entries with which the page describes itself to the model. */
   context: readonly Fields[]
   /** The pointers of the fields that are not used. */
   ignored: string[]
@@ -75,7 +75,7 @@ function resultsIn(messages: readonly Fields[]): AgUiRequest['results'] {
   })
 }
 
-/** Why a permission request is denied that waits when a new message comes (D39.1). */
+/** The reason for denying a permission request that is open when a new message comes (D39.1). */
 const NEW_MESSAGE = 'a new message came'
 
 /** Clients send the version from 1.0 on. */
@@ -90,7 +90,7 @@ function runIdIn(fields: Fields): string {
 
 const INTERRUPT = /^(run_[0-9a-f]{32})\/(perm_[0-9a-f]{32})$/
 
-/** The id of an interrupt names the run that waits, and its request. */
+/** The id of an interrupt contains the ids of the waiting run and of its request. */
 function resumeOf(entry: Fields): { engineRunId: string; answer: PermissionAnswer; isCancelled: boolean } {
   const [, engineRunId, id] = INTERRUPT.exec(entry.text('interruptId')) ?? []
   if (engineRunId === undefined || id === undefined)

@@ -6,13 +6,13 @@ type OfSubAgent = Of<'subagent_start' | 'subagent_event' | 'subagent_end'>
 
 /** How the sub-agents of a run are shown to a client. */
 export interface SubAgents {
-  /** `id` is that of a message which begins with the event. */
+  /** Returns AG-UI's events for one event; a message that begins here gets `id`. */
   take(event: OfSubAgent, id: string): AgUiEvent[]
-  /** Ends their part of a response at a pause. `interruptsOf` has the ids of the interrupts of one. */
+  /** Ends the sub-agents' part of a response at a pause. `interruptsOf` returns the ids of a sub-agent's interrupts. */
   suspend(interruptsOf: (subagentId: string) => string[] | undefined): AgUiEvent[]
-  /** Ends them with the run, or with their turn when that begins anew. */
+  /** Ends the sub-agents with the run, or with their turn when that is repeated. */
   end(): AgUiEvent[]
-  /** Drops what earlier responses have shown. */
+  /** Forgets what earlier responses have shown. */
   restart(): void
 }
 
@@ -59,7 +59,7 @@ export class NamedSubAgents implements SubAgents {
     }
   }
 
-  /** A sub-agent that goes on in another response is announced there again, behind the one that it works for. */
+  /** Announces a sub-agent that continues in another response again, after its parent. */
   #show(id: string): AgUiEvent[] {
     const running = this.#running.get(id)
     if (!running || running.isShown) return []
@@ -77,7 +77,7 @@ export class NamedSubAgents implements SubAgents {
     return [...begun, { type: 'SUBAGENT_ERROR', subagentRunId, message: error ?? result, code: status }]
   }
 
-  /** Those of a sub-agent come before it. */
+  /** Ends the children of a sub-agent before the sub-agent itself. */
   #endShown(last: (id: string) => AgUiEvent): AgUiEvent[] {
     const shown = [...this.#running].filter(([, { isShown }]) => isShown).toReversed()
     return shown.flatMap(([id, { messages }]) => [...messages.end(), last(id)])
@@ -87,7 +87,7 @@ export class NamedSubAgents implements SubAgents {
 /** Sub-agents have no names of their own; this is the tool that starts them. */
 const NAME = 'Agent'
 
-/** For clients of earlier versions, which refuse events that they do not know: calls without their agent, and the rest as custom events. */
+/** For clients of earlier versions, which refuse unknown events: calls do not name their sub-agent, and the rest are sent as custom events. */
 export class CustomSubAgents implements SubAgents {
   take(event: OfSubAgent, id: string): AgUiEvent[] {
     if (event.type !== 'subagent_event') return [custom(event)]

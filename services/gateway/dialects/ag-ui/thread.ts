@@ -3,8 +3,8 @@ import { RUN } from '../../params.ts'
 import type { UiMessage } from '../ui/message.ts'
 
 /**
- * The messages of a thread as AG-UI has them, for a client that has none. Those of a run have ids that begin with the run's, by which a later
- * list of the client names its place (D38.1a), and which no stream of the run uses.
+ * The messages of a thread in AG-UI's format, for a client that has none. The ids of a run's messages begin with the run's id, so that the
+ * client's later list of messages can be placed in the thread (D38.1a). No stream of the run uses the same ids.
  */
 export const threadMessages = (messages: readonly UiMessage[]): JsonObject[] =>
   messages.flatMap((message) => (message.role === 'user' ? [promptOf(message)] : named(message.id, answerOf(message))))
@@ -26,7 +26,7 @@ function mediaOf({ mediaType, url }: JsonObject): JsonObject {
   return { type: kind, source: { type: 'url', value: url, mimeType: mediaType } }
 }
 
-/** An answer that a session began with has one id in the history, which then is that of its last message. */
+/** An answer from the history that a session was created with has one id, which its last message keeps. */
 const named = (id: string, messages: readonly JsonObject[]): JsonObject[] =>
   messages.map((message, i) => {
     const isLastOfSeed = i === messages.length - 1 && !RUN.pattern.test(id)

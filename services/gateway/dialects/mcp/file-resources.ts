@@ -22,7 +22,7 @@ export const FILE_TEMPLATE = {
   description: 'A file that a call has delivered.',
 }
 
-/** The largest file that a client gets in one message: it holds it in memory, in base64. */
+/** The largest file that a client gets in one message: the message is held in memory, in base64. */
 const MAX_BYTES = 10 * 1024 * 1024
 
 /** A delivered file in the result of a call. */

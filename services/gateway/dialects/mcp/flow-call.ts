@@ -8,7 +8,7 @@ import { linkTo } from './file-resources.ts'
 
 type Call = ServerContext['mcpReq']
 
-/** Follows the run of a flow to its end. Throws its failure, and the reason of the call's signal when the client gives it up. */
+/** Follows the run of a flow to its end. Throws the run's failure, or the reason of the call's signal when the client cancels the call. */
 export async function followFlow(started: StartedFlow, call: Call): Promise<CallToolResult> {
   const { signal, _meta: meta } = call
   if (meta?.progressToken !== undefined) await reportProgress(started, meta.progressToken, call)

@@ -14,7 +14,7 @@ import { openToolChanges } from './tool-changes.ts'
 
 type Received = { req: Incoming; res: Outgoing; message: JsonObject }
 
-/** Answers one message of a client. Nothing of it stays in this process, so the next one may go to another. */
+/** Answers one message of a client. This process keeps no state of it, so another process may answer the next one. */
 export async function handleMessage(deps: DialectDeps, { req, res, message }: Received): Promise<void> {
   const { method } = message
   const calls = new SessionCalls(deps.startKeys)

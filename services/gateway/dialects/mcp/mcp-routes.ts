@@ -3,7 +3,10 @@ import type { RouteTable } from '../../../http/routes.ts'
 import { assertScope } from '../../middleware/auth.ts'
 import type { DialectDeps } from '../dialect.ts'
 
-/** What else a client sends, such as `initialize` and `ping`, shows and changes nothing of a tenant. */
+/**
+ * The scopes of the methods. All others, such as `initialize` and `ping`, need none: they neither read nor change a
+ * tenant's data.
+ */
 const SCOPES: ReadonlyMap<unknown, Scope> = new Map<string, Scope>([
   ['tools/list', 'read'],
   ['subscriptions/listen', 'read'],

@@ -22,7 +22,10 @@ import { FILE_TEMPLATE, readFile } from './file-resources.ts'
 import { failureOf, followFlow } from './flow-call.ts'
 import type { SessionCalls } from './session-calls.ts'
 
-/** `sessionId` is known where the protocol is that of 2025, in which a client cancels a call by a request of its own; in the newer one it closes the call. */
+/**
+ * `sessionId` is set in the protocol of 2025, where a client cancels a call with a separate request; in the newer protocol it
+ * closes the call's connection.
+ */
 export type Exchange = { req: Request; res: Response; isLegacy: boolean; sessionId: string | undefined }
 
 type Deps = DialectDeps & { calls: SessionCalls }
@@ -31,7 +34,7 @@ type Deps = DialectDeps & { calls: SessionCalls }
 export function createFlowServer(deps: Deps, exchange: Exchange): Server {
   const { res, isLegacy } = exchange
   const identity = { name: 'agent-engine', version: deps.version }
-  // The protocol of 2025 has notifications only where a gateway keeps sessions.
+  // In the protocol of 2025 only a gateway with sessions can send notifications.
   const server = new Server(identity, { capabilities: { tools: { listChanged: !isLegacy }, resources: {} } })
   server.setRequestHandler('tools/list', ({ params }) =>
     refusing(deps, () => listFlowTools(required('flows', deps.flows).library, tenantOf(res), params?.cursor)),
@@ -46,7 +49,7 @@ export function createFlowServer(deps: Deps, exchange: Exchange): Server {
       return server.projectCallToolResult(result, flow.definition.output_schema)
     }),
   )
-  // Results link to files, which nobody lists: a tenant may have very many.
+  // Results link to files; listing them would be no use, as a tenant may have very many.
   server.setRequestHandler('resources/list', () => ({ resources: [] }))
   server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [FILE_TEMPLATE] }))
   server.setRequestHandler('resources/read', ({ params }) =>
@@ -57,7 +60,7 @@ export function createFlowServer(deps: Deps, exchange: Exchange): Server {
 
 const invalid = (message: string) => new ProtocolError(ProtocolErrorCode.InvalidParams, message)
 
-/** Gives a refusal its code of JSON-RPC. The message of an unexpected error is only logged. */
+/** Gives an error its JSON-RPC code. The message of an unexpected error is only logged. */
 async function refusing<T>({ log }: Deps, answer: () => Promise<T>): Promise<T> {
   try {
     return await answer()
@@ -70,7 +73,7 @@ async function refusing<T>({ log }: Deps, answer: () => Promise<T>): Promise<T> 
   }
 }
 
-/** One call of a tool, whose run ends when the client gives the call up. */
+/** One call of a tool. Its run ends when the client cancels the call. */
 class FlowCall {
   readonly #deps: Deps
   readonly #exchange: Exchange
@@ -82,7 +85,7 @@ class FlowCall {
     this.#request = request
   }
 
-  /** A failure of the run is a result, too, with `isError`. */
+  /** A failure of the run is a result, too: it has `isError`. */
   async run(start: () => Promise<StartedFlow>) {
     let started: StartedFlow | undefined
     try {
@@ -103,7 +106,7 @@ class FlowCall {
     if (sessionId === undefined) return
     const call = { sessionId, requestId: this.#request.id }
     const begun = this.#deps.calls.begin(tenantOf(res), call, runId)
-    if (await begun.catch(() => false)) await this.#cancel(runId) // Without the store the call goes on, and cannot be cancelled.
+    if (await begun.catch(() => false)) await this.#cancel(runId) // If the store fails, the call continues but cannot be cancelled.
   }
 
   #cancel(runId: string): Promise<void> {
@@ -111,7 +114,7 @@ class FlowCall {
   }
 }
 
-/** Cancels a run for which nobody waits any more. One that has ended meanwhile is left as it is. */
+/** Cancels a run for which nobody waits any more. A run that has ended meanwhile is left as it is. */
 export async function giveUp({ broker, log }: DialectDeps, res: Response, runId: string): Promise<void> {
   await broker.cancelRun(tenantOf(res), runId).catch((cause: unknown) => {
     if (!hasKind(cause, 'not_found')) log.warn('a call was given up, but its run goes on', { run_id: runId, cause })
@@ -121,7 +124,7 @@ export async function giveUp({ broker, log }: DialectDeps, res: Response, runId:
 /** A page shows this many flows at most. */
 const PAGE_FLOWS = 50
 
-/** A page of the flows that run, as tools. Throws `invalid_request` for an invalid cursor. */
+/** A page of the published flows, as tools. Throws `invalid_request` for an invalid cursor. */
 async function listFlowTools(
   library: Pick<FlowSurface['library'], 'list' | 'definitionOf'>,
   tenant: TenantId,
@@ -131,7 +134,7 @@ async function listFlowTools(
   return { tools: flows.map(toolOf), ...(nextCursor !== null && { nextCursor }) }
 }
 
-/** The name of a flow is a tool's name as it is. An input is always an object, which the schema of a flow need not say. */
+/** A flow's name is used unchanged as the tool's name. An input is always an object, which the schema of a flow need not say. */
 function toolOf({ name, description, definition }: PublishedFlow): Tool {
   const { input_schema: input, output_schema: outputSchema } = definition
   return { name, description, inputSchema: { ...input, type: 'object' }, outputSchema }

@@ -4,7 +4,7 @@ import type { EventStreams } from '../../streams/event-streams.ts'
 
 const FLOWS = { types: new Set(['flow.changed'] as const) }
 
-/** The changes of a tenant's flows, from this moment on, for one subscriber. Throws `unavailable` when the events cannot be read. */
+/** Opens the stream of changes of a tenant's flows, from this moment on, for one subscriber. Throws `unavailable` when the events cannot be read. */
 export async function openToolChanges(eventStreams: EventStreams, tenant: TenantId): Promise<ToolChanges> {
   return new ToolChanges(await eventStreams.open(tenant, FLOWS))
 }
@@ -20,7 +20,7 @@ class ToolChanges implements ServerEventBus {
     this.#stream = stream
   }
 
-  /** `listener` is called when nothing follows, because the process stops: the subscriber comes back elsewhere. */
+  /** Calls `listener` when the process stops and no more changes come; the subscriber reconnects to another process. */
   onEnd(listener: () => void): void {
     this.#onEnd = listener
   }
@@ -33,7 +33,7 @@ class ToolChanges implements ServerEventBus {
     return () => this.#close()
   }
 
-  /** For a request that was refused, and never subscribes. */
+  /** Closes the stream for a request that was refused and never subscribed. */
   closeUnlessFollowed(): void {
     if (!this.#isFollowed) this.#close()
   }

@@ -8,22 +8,22 @@ import type { Wire } from '../shared/response-stream.ts'
 import { TextTemplate } from '../shared/text-template.ts'
 
 type Facts = { id: string; model: string; created: number }
-/** `isTyped`: the content is the value that fits the client's schema, and nothing else. */
+/** `isTyped`: the content is only the value that fits the client's schema. */
 export type ChatOptions = Facts & { includesUsage: boolean; isTyped?: boolean }
 type Finish = 'stop' | 'tool_calls'
 type Choice = { index: 0; delta: JsonObject; logprobs: null; finish_reason: Finish | null }
 export type ChatChunk = JsonObject & { choices?: Choice[] }
 
 /**
- * The chunks of a chat completion. The calls of this server's tools do not show, and a permission is answered elsewhere while the stream waits. It ends with
- * the calls that the client makes (D46.1).
+ * The chunks of a chat completion. The calls of this server's tools are not shown; permission requests are answered elsewhere while the stream waits.
+ * The completion ends with the calls that the client is to execute (D46.1).
  */
 export class ChatProjection implements Projection<ChatChunk> {
   readonly #options: ChatOptions
   #hasText = false
-  /** The calls that the client makes: the run ends with them. */
+  /** The number of calls that the client is to execute: the run ends with them. */
   #calls = 0
-  /** The characters of the block that is open; `undefined` between two. */
+  /** The characters sent of the open block; `undefined` between two blocks. */
   #sent: number | undefined
 
   constructor(options: ChatOptions) {
@@ -45,7 +45,7 @@ export class ChatProjection implements Projection<ChatChunk> {
     }
     if (event.type === 'plan_queued')
       return [...this.#text('plan_id' in event ? `The plan ${event.plan_id} was queued.` : event.note), ...this.#end()]
-    // A client keeps the text that it has got, so the text of the turn that begins anew follows as a new block.
+    // A client keeps the text that it has received, so the text of a repeated turn follows as a new block.
     if (calls.beginsAnew) this.#sent = undefined
     return event.type === 'error' ? [errorChunk(event)] : []
   }
@@ -54,7 +54,7 @@ export class ChatProjection implements Projection<ChatChunk> {
     return [errorChunk(readerFailure(code))]
   }
 
-  /** Blocks of text stand apart from each other. */
+  /** Blocks of text are separated by an empty line. */
   #text(text: string): ChatChunk[] {
     const gap = this.#hasText && this.#sent === undefined ? '\n\n' : ''
     this.#hasText = true
@@ -62,7 +62,7 @@ export class ChatProjection implements Projection<ChatChunk> {
     return [chatChunk(this.#options, { content: gap + text })]
   }
 
-  /** The deltas of a block may be missing, or its last ones. */
+  /** All deltas of a block, or its last ones, may be missing. */
   #endBlock(text: string): ChatChunk[] {
     const rest = text.slice(this.#sent)
     const chunks = rest === '' ? [] : this.#text(rest)
@@ -79,7 +79,7 @@ export class ChatProjection implements Projection<ChatChunk> {
   }
 }
 
-/** A call that the client makes. */
+/** A call that the client is to execute. */
 type ClientCall = Pick<Extract<AgentEvent, { type: 'tool_use' }>, 'id' | 'tool_name' | 'input'>
 
 const toolCall = ({ id, tool_name: name, input }: ClientCall): JsonObject => ({
@@ -93,7 +93,7 @@ export function chatChunk({ id, model, created }: Facts, delta: JsonObject, fini
   return { id, object: 'chat.completion.chunk', created, model, choices: [choice] }
 }
 
-/** The end of an answer, and what it has used when the client has asked for that. */
+/** The end of an answer, and the tokens used when the client has asked for them. */
 export function lastChunks(options: ChatOptions, usage?: JsonObject, finish: Finish = 'stop'): ChatChunk[] {
   const last = chatChunk(options, {}, finish)
   return options.includesUsage && usage ? [last, { ...last, choices: [], usage }] : [last]
@@ -114,7 +114,7 @@ export const usageOf = ({ total_input_tokens, total_output_tokens, total_tokens 
   total_tokens,
 })
 
-/** A whole completion, for a client that takes no stream. */
+/** A whole completion, for a client that does not ask for a stream. */
 export const completion = (
   { id, model, created }: Facts,
   { content, calls = [] }: { content: string; calls?: readonly ClientCall[] },

@@ -90,7 +90,7 @@ async function start(
   const request = {
     ...chosen.choices,
     ...(own && { ends_with_calls: true }),
-    // `required` means one of the client's own tools: it sees no others.
+    // `required` means one of the client's own tools: the client knows no others.
     ...(own && choice === 'required' && { allowed_tools: own.map(({ name }) => name) }),
     prompt: said.prompt,
     ...(said.attachments.length > 0 && { attachments: said.attachments }),

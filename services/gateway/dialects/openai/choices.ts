@@ -16,15 +16,15 @@ type Choices = Pick<
   'response_schema' | 'tool_choice' | 'client_tools' | 'effort' | 'temperature' | 'max_output_tokens' | 'metadata'
 >
 
-/** `ignored` are the places of values that no run takes. */
+/** `ignored` are the places of values that no run uses. */
 export type ChosenRun = { choices: Choices; places: Places; ignored: readonly string[] }
 
-/** Where a format has its choices. `format` holds the form of the answer, `schema` is the place of its schema within. */
+/** Where an API puts the options of a run. `format` contains the format of the answer, `schema` is the place of its JSON Schema there. */
 type Names = { format: Fields | undefined; schema: string; effort: string; tokens: readonly string[] }
 
 const EFFORTS = ['low', 'medium', 'high']
 
-/** Reads what a request chooses for its run (D41.5, D42.6, D46.1). Throws `invalid_request` for what this server cannot do. */
+/** Reads the options that a request sets for its run (D41.5, D42.6, D46.1). Throws `invalid_request` for what this server cannot do. */
 export async function readChoices(fields: Fields, names: Names, checkValue: CheckValue): Promise<ChosenRun> {
   const tokens = names.tokens.find((name) => fields.has(name)) ?? ''
   const effort = valueAt(fields.value, names.effort) ?? undefined
@@ -42,13 +42,13 @@ export async function readChoices(fields: Fields, names: Names, checkValue: Chec
   const places: Places = Object.fromEntries(given.map(([name, , at]) => [name, at]))
   const choices: Choices = Object.fromEntries(given)
   await inPlaces(places, () => checkValue('SendMessageRequest', { ...choices, prompt: '-' }, ''))
-  // The worker checks it as well, but by then there may be a session.
+  // The worker checks it as well, but by then a session may have been created.
   const problem = choices.response_schema && budgetProblem(choices.response_schema)
   if (problem) throw unusableSchema(places['response_schema'] ?? '', problem)
   return { choices, places, ignored: effort === undefined || isEffort ? [] : [names.effort] }
 }
 
-/** The schema of an answer's form; `undefined` for text. */
+/** The JSON Schema of an answer's format; `undefined` for text. */
 function schemaOf(format: Fields, at: string): JsonObject | undefined {
   const type = format.text('type')
   if (type === 'text') return undefined
@@ -57,7 +57,7 @@ function schemaOf(format: Fields, at: string): JsonObject | undefined {
   return (at.startsWith('/json_schema') ? format.object('json_schema') : format).object('schema').value
 }
 
-/** A tool by its name has another form here. */
+/** OpenAI's format for a tool choice by name differs from ours. */
 function toolChoiceOf(fields: Fields): unknown {
   const choice = fields.get('tool_choice')
   if (typeof choice !== 'object') return choice
@@ -85,8 +85,8 @@ const valueAt = (value: JsonObject, pointer: string): unknown =>
     .reduce((each: unknown, key) => (each as JsonObject | null | undefined)?.[key], value)
 
 /**
- * The client's own tools of a request (D46.1). Of chat completions their fields are in `function`. Throws `invalid_request` for tools of other types, which this
- * server does not have; those of the server itself, as its own answers show them, are left out.
+ * The client's own tools of a request (D46.1). In chat completions their fields are in `function`. Throws `invalid_request` for tools of other types,
+ * which this server does not have; those of the server itself, as its own answers show them, are left out.
  */
 export function ownTools(fields: Fields): ClientTool[] | undefined {
   const own = fields.objects('tools').filter((tool) => !isOfServer(tool))

@@ -6,7 +6,7 @@ import { FILE, keepUpload, sendContent } from '../../routes/files.ts'
 import { requires } from '../../routes/requires.ts'
 import type { DialectDeps } from '../dialect.ts'
 
-/** OpenAI's limit, and that of one page here. */
+/** OpenAI allows this limit; a page has at most `MAX_LISTED` files here. */
 const MAX_LIMIT = 10_000
 const MAX_LISTED = 500
 

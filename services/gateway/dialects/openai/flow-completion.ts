@@ -39,7 +39,7 @@ export async function runFlow(
   })
 }
 
-/** A dispatch shows what a flow has used. */
+/** A completion shows no usage of the flow: its dispatch does. */
 const NO_USAGE = usageOf({ total_input_tokens: 0, total_output_tokens: 0, total_tokens: 0 })
 
 /** The input of a flow: the prompt as JSON, or its field `text` where it is none. */

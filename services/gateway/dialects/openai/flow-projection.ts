@@ -18,7 +18,7 @@ export class FlowProjection implements Projection<ChatChunk, FlowEvent> {
   readonly #unfit: string
   #used = { total_input_tokens: 0, total_output_tokens: 0, total_tokens: 0 }
 
-  /** `unfit` is the message of the error for an output that does not fit the client's schema. */
+  /** `unfit` is the error message for an output that does not fit the client's schema. */
   constructor(options: ChatOptions, unfit: string) {
     this.#options = options
     this.#unfit = unfit
@@ -51,7 +51,7 @@ export class FlowProjection implements Projection<ChatChunk, FlowEvent> {
     return [errorChunk(readerFailure(code))]
   }
 
-  /** A progress has the tokens of one turn. */
+  /** Adds the tokens of one turn, which a `progress` event contains. */
   #count({ input_tokens: input, output_tokens: output }: Extract<FlowEvent, { type: 'progress' }>): void {
     const { total_input_tokens: before, total_output_tokens: said, total_tokens: total } = this.#used
     this.#used = {

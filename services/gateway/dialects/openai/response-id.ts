@@ -6,19 +6,19 @@ export type ResponseRef = {
   runId: string
   part: number
   sessionId: string
-  /** The parts that began while a request was left unanswered. */
+  /** The parts that began while a permission request was still unanswered. */
   partials?: readonly number[]
-  /** Its text is the value that fits the client's schema, and nothing else. */
+  /** Set when its text is only the value that fits the client's schema. */
   isTyped?: true
 }
 
-/** The id says all that is needed to make the response again: nothing is stored for it. */
+/** The id contains all that is needed to make the response again, so nothing is stored for it. */
 export const responseId = ({ runId, part, sessionId, partials = [], isTyped }: ResponseRef): string =>
   `resp_${runId.slice('run_'.length)}${hexOf(part)}${partials.map((each) => `p${hexOf(each)}`).join('')}${isTyped ? 't' : ''}_${sessionId}`
 
 const hexOf = (part: number): string => part.toString(16).padStart(2, '0')
 
-/** The id of a call that the client makes tells the response that it was in: a client may send it back without naming that. */
+/** The id of a client's call contains the response that it was in, because a client may send the output without naming the response. */
 export const callIdOf = ({ runId, part }: Pick<ResponseRef, 'runId' | 'part'>, toolUseId: string): string =>
   `call_${runId.slice('run_'.length)}${hexOf(part)}_${toolUseId}`
 

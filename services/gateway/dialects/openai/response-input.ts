@@ -5,22 +5,22 @@ import { Fields } from '../shared/fields.ts'
 import { type Prompted, readMessages, textOf } from '../shared/messages.ts'
 import { readCallId } from './response-id.ts'
 
-/** The output of a call that waits for it, in part `part` of its run. */
+/** The output of a client's call that was made in part `part` of its run. */
 export type CallOutput = CallAnswer & { part: number }
 
-/** The items of `input`, by what they are for. */
+/** The items of `input`, sorted by purpose. */
 export type ResponseInput = {
   /** The answers to approvals. */
   replies: readonly PermissionAnswer[]
   /** The outputs that answer calls. */
   outputs: readonly CallOutput[]
-  /** A message of the user comes with them, wherever they stand. */
+  /** Whether there is a message of the user, at any place in `input`. */
   hasMessage: boolean
   /** Reads the messages. */
   said(): Prompted
 }
 
-/** Throws for an answer that names nothing of this server. `hasPrevious`: the request names the response that asked. */
+/** Throws for an answer whose id this server does not know. `hasPrevious`: the request names the response that asked. */
 export function readInput(fields: Fields, hasPrevious: boolean): ResponseInput {
   const input = fields.get('input')
   const items = typeof input === 'string' ? [new Fields({ role: 'user', content: input })] : fields.objects('input')
@@ -50,7 +50,7 @@ function endsWithMessage(items: readonly Fields[]): boolean {
 const lastCallAt = (items: readonly Fields[]): number =>
   items.findLastIndex((item) => item.get('type') === 'function_call')
 
-/** The outputs behind the last call, which answer it: those before belong to the history that a client sends whole. */
+/** The outputs after the last call, which answer it. Earlier ones belong to the history, which some clients send in full. */
 function lastOutputs(items: readonly Fields[]): Fields[] {
   const isOfAnswer = (item: Fields) => isMessage(item) && item.get('role') === 'assistant'
   return items.slice(Math.max(lastCallAt(items), items.findLastIndex(isOfAnswer)) + 1).filter(isOutput)

@@ -5,7 +5,7 @@ export type Block = 'text' | 'thinking'
 /** A block that is being written. `index` is its place in the output. */
 export type OpenBlock = { block: Block; id: string; index: number; text: string }
 
-/** The beginnings of the names of events. */
+/** The prefixes of the event names. */
 export const DELTAS: Record<Block, string> = {
   text: 'response.output_text',
   thinking: 'response.reasoning_summary_text',
@@ -26,7 +26,7 @@ export function itemOf({ block, id, status, parts }: OpenBlock & { status: strin
   return { id, type: 'reasoning', status, summary: parts }
 }
 
-/** Tools look like those of an MCP server, which the other side of this API calls by itself, too. */
+/** This server's tools are shown as those of an MCP server: in OpenAI's API the server calls these itself, too. */
 const SERVER_LABEL = 'agent-engine'
 
 type Asked = { id: string; tool_name: string; input: JsonObject }
@@ -39,7 +39,7 @@ export const approvalRequest = ({ id, tool_name: name, input }: Asked): JsonObje
   server_label: SERVER_LABEL,
 })
 
-/** A call that the client makes. */
+/** A call that the client is to execute. */
 export const functionCall = ({
   id,
   callId,
@@ -59,7 +59,7 @@ type EndedCall = {
   id: string
   toolName: string
   input: JsonObject
-  /** The permission request that the call waited for. */
+  /** The id of the permission request that the call waited for. */
   request: string | undefined
   output: string
   isError: boolean
@@ -68,7 +68,7 @@ type EndedCall = {
 /** The item of a call that has ended. */
 export type EndedItem = JsonObject & { id: string; status: 'completed' | 'failed'; arguments: string }
 
-/** A call as it begins and as it has ended. */
+/** The items of a call: one for its beginning and one for its end. */
 export function callItems({ id, toolName, input, request, output, isError }: EndedCall): [JsonObject, EndedItem] {
   const begun = {
     ...{ id: `mcp_${id}`, type: 'mcp_call', name: toolName, arguments: JSON.stringify(input) },

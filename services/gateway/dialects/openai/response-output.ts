@@ -8,7 +8,7 @@ export class ResponseOutput {
   #items: JsonObject[] = []
   #sequence = 0
   #open: OpenBlock | undefined
-  /** Files that the next text brings along. */
+  /** Delivered files, which become annotations of the next text. */
   #files: JsonObject[] = []
 
   get items(): readonly JsonObject[] {
@@ -19,14 +19,14 @@ export class ResponseOutput {
     return { type, sequence_number: this.#sequence++, ...fields }
   }
 
-  /** Drops all behind the first two events, which begin each response. */
+  /** Drops all after the first two events, with which each response begins. */
   restart(): void {
     this.#items = []
     this.#files = []
     this.#sequence = FIRST
   }
 
-  /** Adds a piece to the block that is open, or begins one with this id. */
+  /** Adds a piece to the open block, or begins a block with this id. */
   delta(block: Block, delta: string, id: string): ResponseEvent[] {
     const opened = this.#open?.block === block ? [] : [...this.close(), ...this.#begin(block, id)]
     if (!this.#open) return opened
@@ -35,7 +35,7 @@ export class ResponseOutput {
     return opened.length > 0 ? [...opened, event] : [event]
   }
 
-  /** Written out, since a stream is mostly made of these. */
+  /** Written out by hand for speed, since most events of a stream are deltas. */
   #deltaOf({ block, id: item_id, index: output_index }: OpenBlock, delta: string): ResponseEvent {
     const sequence_number = this.#sequence++
     return block === 'text'
@@ -43,7 +43,10 @@ export class ResponseOutput {
       : { type: THINKING_DELTA, sequence_number, item_id, output_index, summary_index: 0, delta }
   }
 
-  /** Ends a block. A record of a run keeps the whole blocks, without the pieces in which they came (D20). The last pieces of one may be missing, too (D32.7a). */
+  /**
+   * Ends a block. A record of a run keeps the whole blocks, without the pieces in which they came (D20). The last
+   * pieces of a block may be missing, too (D32.7a).
+   */
   whole(block: Block, text: string, id: string): ResponseEvent[] {
     const rest = this.#open?.block === block ? text.slice(this.#open.text.length) : text
     return [...(rest === '' ? [] : this.delta(block, rest, id)), ...this.close()]
@@ -65,7 +68,7 @@ export class ResponseOutput {
     ]
   }
 
-  /** A file that the run has delivered is an annotation of the text that follows. */
+  /** Keeps a delivered file, which becomes an annotation of the next text. */
   bring(fileId: string, filename: string): [] {
     this.#files.push({ type: 'file_path', file_id: fileId, filename, index: 0 })
     return []
@@ -91,7 +94,7 @@ export class ResponseOutput {
     ]
   }
 
-  /** Adds a call that the client makes. */
+  /** Adds a call that the client is to execute. */
   addFunctionCall(item: JsonObject & { id: string; arguments: string }): ResponseEvent[] {
     const closed = this.close()
     const output_index = this.#items.push(item) - 1
@@ -125,5 +128,5 @@ export class ResponseOutput {
 const TEXT_DELTA = `${DELTAS.text}.delta`
 const THINKING_DELTA = `${DELTAS.thinking}.delta`
 
-/** The number of the first event behind those that begin a response. */
+/** The number of the first event after those that begin a response. */
 const FIRST = 2

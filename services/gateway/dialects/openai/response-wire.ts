@@ -2,7 +2,7 @@ import { frameJson } from '../../../../shared/kernel/json.ts'
 import type { Wire } from '../shared/response-stream.ts'
 import type { ResponseEvent } from './response-output.ts'
 
-/** Writes the events behind sequence number `after`; those up to it the client has. */
+/** Writes the events behind sequence number `after`; the client has the earlier ones. */
 export function responseWire(after = -1): Wire<ResponseEvent> {
   const deltas = new DeltaWriter()
   return {
@@ -21,7 +21,7 @@ export function responseWire(after = -1): Wire<ResponseEvent> {
 const rendered = (event: object & { type: string }): string => `event: ${event.type}\ndata: ${frameJson(event)}\n\n`
 
 /**
- * Writes the pieces of a block, of which a stream is mostly made. They differ in their number and their text, so the rest is written once for
+ * Writes the pieces of a block, of which a stream is mostly made. They differ only in number and text, so the rest is serialized once for
  * each block.
  */
 class DeltaWriter {

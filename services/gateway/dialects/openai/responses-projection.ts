@@ -9,7 +9,7 @@ import { approvalRequest, callItems, functionCall } from './response-items.ts'
 import { type ResponseEvent, ResponseOutput } from './response-output.ts'
 
 type Of<Type extends AgentEvent['type']> = Extract<AgentEvent, { type: Type }>
-/** `isTyped`: its text is the value that fits the client's schema, and nothing else. */
+/** `isTyped`: its text is only the value that fits the client's schema. */
 export type ResponseFacts = {
   id: string
   runId: string
@@ -20,7 +20,7 @@ export type ResponseFacts = {
 }
 
 type Status = 'in_progress' | 'completed' | 'failed' | 'cancelled'
-/** A call that was made, until it is shown with its result. */
+/** A call that is kept until it is shown with its result. */
 type Call = { input: JsonObject; request?: string }
 
 const RATE_LIMITED: ReadonlySet<string> = new Set(['provider_rate_limited', 'budget_exhausted', 'no_room'])
@@ -30,13 +30,13 @@ export class ResponsesProjection implements Projection<ResponseEvent> {
   readonly #facts: ResponseFacts
   readonly #calls = new Map<string, Call>()
   readonly #questions = new Set<string>()
-  /** The calls that the client makes: a run that has recovered shows them again. */
+  /** The calls that the client executes. Kept because a run that has recovered shows them again. */
   readonly #clientCalls = new Set<string>()
   readonly #output = new ResponseOutput()
   #usage = { input: 0, output: 0, cached: 0 }
   #status: Status = 'in_progress'
   #error: JsonObject | null = null
-  /** How the run has failed. */
+  /** The error with which the run has failed. */
   failure: ErrorEvent | undefined
 
   constructor(facts: ResponseFacts) {
@@ -96,10 +96,10 @@ export class ResponsesProjection implements Projection<ResponseEvent> {
       case 'permission_request':
       case 'permission_resolved': {
         const isOwn = calls.askedFor(event.id)?.subagentId === undefined
-        return isOwn ? this.#ofPermission(event) : [] // That of a sub-agent has come wrapped before.
+        return isOwn ? this.#ofPermission(event) : [] // A sub-agent's event has already come in a `subagent_event`.
       }
       case 'tool_result':
-        return this.#clientCalls.has(event.id) ? [] : this.#result(event, id) // The client has made the call.
+        return this.#clientCalls.has(event.id) ? [] : this.#result(event, id) // The client executed the call and knows its result.
       case 'subagent_event':
         return this.#nested(event)
       case 'artifact':
@@ -148,7 +148,7 @@ export class ResponsesProjection implements Projection<ResponseEvent> {
     return this.#output.add(approvalRequest(event as Of<'permission_request'>))
   }
 
-  /** A client keeps all items that it has got, so the turn that begins anew gets new ones. */
+  /** A client keeps all items that it has received, so a repeated turn gets new ones. */
   #recovered(): ResponseEvent[] {
     this.#calls.clear()
     return this.#output.close()
@@ -182,7 +182,7 @@ export class ResponsesProjection implements Projection<ResponseEvent> {
     return []
   }
 
-  /** A call is shown when it has its result: what is open at a pause would belong to two responses. */
+  /** Shows a call only together with its result: an item that is open at a pause would belong to two responses. */
   #result({ id: callId, tool_name: toolName, output, is_error: isError }: Of<'tool_result'>, id: string) {
     const { input = {}, request } = this.#calls.get(callId) ?? {}
     this.#calls.delete(callId)

@@ -21,7 +21,10 @@ import { type CallOutput, readInput } from './response-input.ts'
 import { responseWire } from './response-wire.ts'
 import { ResponsesProjection } from './responses-projection.ts'
 
-/** OpenAI's Responses API. A response ends at an approval; the next one, with `previous_response_id`, brings the answer and goes on. */
+/**
+ * OpenAI's Responses API. A response ends at an approval; the client answers it in its next request, with
+ * `previous_response_id`, and the run continues in that response.
+ */
 export function responsesRoutes(deps: DialectDeps): RouteTable {
   return {
     '/openai/v1/responses': { post: deps.admitAnswers(create(deps)) },
@@ -39,10 +42,10 @@ const KNOWN: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 
-/** The places of these choices in a request. */
+/** The places of these options in a request. */
 const NAMES = { schema: '/schema', effort: '/reasoning/effort', tokens: ['max_output_tokens'] } as const
 
-/** Clients read the form of the answer from the response. */
+/** Repeated in the response: clients read the format of the answer there. */
 const ECHOED = ['text', 'temperature', 'max_output_tokens', 'tool_choice', 'tools', 'metadata', 'reasoning']
 
 type Opened = { ref: ResponseRef; source: Source; created: number; echo: JsonObject }
@@ -51,7 +54,7 @@ function create(deps: DialectDeps): RequestHandler {
   return async (req, res) => {
     const fields = new Fields(await deps.readBody(req, res, 'DialectRequest'))
     refuseUnsupported(fields, UNSUPPORTED)
-    ownTools(fields) // Throws before anything is answered.
+    ownTools(fields) // Called to throw for invalid tools before any answer is recorded.
     nameIgnored(res, fields, { known: KNOWN })
     const target = readTarget(fields)
     if (target.flow !== undefined)
@@ -74,7 +77,7 @@ function create(deps: DialectDeps): RequestHandler {
     await answerUntilLeft(res, async (signal) => {
       await readResponse(source, projection, { signal })
       const { failure } = projection
-      if (failure?.code === 'no_room') throw runFailure(ref.runId, failure) // Nothing has begun: the client may send it again.
+      if (failure?.code === 'no_room') throw runFailure(ref.runId, failure) // The run has not started, so the client may send the request again.
       return projection.response
     })
   }
@@ -97,12 +100,12 @@ async function open(deps: DialectDeps, exchange: { req: Request; res: Response }
     await answer()
     return { ref, source: await sourceOf(deps, exchange.res, ref, new Set(told)), created, echo }
   }
-  const message = said() // A message that is refused answers nothing.
+  const message = said() // Checks the message first: if it is refused, no answer is recorded.
   await answer()
   return start(deps, exchange, { fields, said: message, before, created, echo })
 }
 
-/** The response behind the one that waits. `told`: the requests and calls that its client answers. */
+/** The response that follows the waiting one. `told`: the ids of the requests and calls that the client answers. */
 async function nextOf(
   { broker }: DialectDeps,
   res: Response,
@@ -123,7 +126,7 @@ async function sourceOf(
   return { frames: await broker.followRun(tenantOf(res), runId, 0), pauses: part - 1, partials, answered }
 }
 
-/** The response with the call of this output. */
+/** The response that contains the call of this output. */
 async function refOf(
   { broker }: DialectDeps,
   { res, fields }: { res: Response; fields: Fields },
@@ -154,7 +157,7 @@ async function start(
   nameIgnored(res, fields, { known: KNOWN, ...chosen })
   const message = {
     ...choices,
-    client_tools: choices.client_tools ?? [], // They are those of this request.
+    client_tools: choices.client_tools ?? [], // The client's tools of this request replace those of earlier ones.
     prompt,
     ...(attachments.length > 0 && { attachments }),
     ...(model !== undefined && { model }),
@@ -173,14 +176,14 @@ async function start(
   return { ref, source: { frames }, created, echo: echoed }
 }
 
-/** Without the response that it names, the model would lack what was said before. */
+/** If the named response is gone the request is refused: the model would lack the conversation before it. */
 const refuseGone = (before: ResponseRef | undefined) => (cause: unknown) => {
   if (!before || !(hasKind(cause, 'not_found') || lacksPlace(cause))) throw cause
   const message = 'the conversation of this response is not there any more: send its messages as input, without it'
   throw invalidRequest(message, { param: '/previous_response_id' })
 }
 
-/** A conversation is a session: its id, alone or in an object. */
+/** The session's id, which a request gives as `conversation`: as a string or in an object. */
 function conversationOf(fields: Fields): string | undefined {
   const value = fields.get('conversation')
   if (value === undefined) return undefined
@@ -212,7 +215,7 @@ function stream(
   relay({ runId, ...streamed }, res)
 }
 
-/** Makes a response again from the events of its run, as far as it has come. */
+/** Makes a response again from the events of its run so far. */
 async function reopen(deps: DialectDeps, req: Request, res: Response): Promise<Opened & { until: number }> {
   const ref = readResponseId(String(req.params['id']))
   const { broker } = deps

@@ -14,20 +14,23 @@ import type { Repeated, StartedRun, StartOnce } from '../../starting/start-once.
 import { findWaitingRun, type WaitingRun } from '../../starting/waiting-run.ts'
 import type { Fields } from './fields.ts'
 
-/** A message to a session, which is created with `seed` when there is none. Without an id it begins a new one. */
+/** A message to a session. A session that does not exist is created with the history `seed`; without an id a new session begins. */
 export type SentMessage = {
   sessionId: string | undefined
   message: MessageRequest
   seed(): SeedMessage[]
-  /** Texts of the user right before it, which belong to it when there is no session that could have answered them. */
+  /** Texts of the user right before the message. If the session does not exist, nothing has answered them, and they are sent with the message. */
   unanswered?: readonly string[]
   /** An Idempotency-Key. A request that is sent again has the same one, and joins the run of the first. */
   key?: string | undefined
-  /** The run of the first is not joined when it has failed or was cancelled, or when it has ended at all: the message runs again. */
+  /**
+   * When the message runs again instead of joining the first run: once that has failed or was cancelled (`failed`), or
+   * once it has ended in any way (`ended`).
+   */
   again?: 'failed' | 'ended' | undefined
   /** Set for a sender without a key that says which of its requests are repetitions. */
   repeated?: Repeated | undefined
-  /** Called before a message is sent that is not sent again; when it rejects nothing is sent. */
+  /** Called before a message is sent, unless it is a repetition. If it rejects, nothing is sent. */
   before?(): Promise<void>
 }
 
@@ -37,7 +40,7 @@ export type PermissionAnswer = { id: string; allow: boolean; reason?: string; in
 /** The answer of a client to a call that it makes, as a dialect carries it. */
 export type CallAnswer = { runId: string; toolUseId: string; output: string; isError?: boolean }
 
-/** Whether the session has no message that this one could follow. */
+/** Whether the session lacks the message that the new one should follow. */
 export const lacksPlace = (cause: unknown): boolean => hasKind(cause, 'invalid_request') && cause.param === '/after'
 
 /** Reads the id of a session from a request. Throws `invalid_request` for one that `POST /sessions` would refuse. */
@@ -60,8 +63,8 @@ export class Conversations {
   }
 
   /**
-   * Starts a run that needs no reader: at an approval the response ends, and nobody reads until the next request has come. A person who
-   * writes instead of answering gets no answer before that: what waits is denied (D39.1). `operation` keeps the keys of the dialects apart.
+   * Starts a run that needs no reader: at an approval the response ends, and nobody reads until the next request. When a person writes a
+   * message instead of answering, the open requests are denied (D39.1). `operation` keeps the keys of the dialects apart.
    */
   async send(
     res: Response,
@@ -70,7 +73,7 @@ export class Conversations {
   ): Promise<StartedRun & { sessionId: string }> {
     assertAdmitted(res)
     const sessionId = sent.sessionId ?? newId('sess')
-    // Somebody reads the answer, though the run needs no reader.
+    // A person reads the answer, although the run needs no reader.
     const turn = { priority: 'interactive' as const, ...turnOf(res.req) }
     const message = { ...turn, ...sent.message, background: true, if_waiting: 'deny' as const }
     const open = async (onNamed?: OnNamed) => {
@@ -117,7 +120,7 @@ export class Conversations {
     const sendOrBegin = (sent: MessageRequest) =>
       send(sent).catch((cause: unknown) => {
         if (sent.path === undefined || !lacksPlace(cause)) throw cause
-        return send({ ...sent, path: [], seed: seed() }) // The session has none of the list: it begins a branch with it.
+        return send({ ...sent, path: [], seed: seed() }) // The session has none of the listed messages: they begin a new branch.
       })
     try {
       return await sendOrBegin(message)
@@ -139,7 +142,7 @@ export class Conversations {
     return findWaitingRun(this.#broker, tenantOf(res), sessionId)
   }
 
-  /** Replies to those of the requests that wait now: a client that sends its whole list sends the answers of before along. */
+  /** Replies to the requests that are open now, and ignores other answers: a client that sends its whole list repeats earlier answers. */
   async answerWaiting(
     res: Response,
     sessionId: string,
@@ -153,7 +156,7 @@ export class Conversations {
     await this.answerCalls(res, outputs.filter(isOpen))
   }
 
-  /** Answers calls that the client makes. A call that has an answer already, or whose time is over, keeps its state, as a permission request does. */
+  /** Answers calls that the client executes. A call that is already answered or has timed out keeps its state, as a permission request does. */
   async answerCalls(res: Response, answers: readonly CallAnswer[]): Promise<void> {
     const answer = ({ runId, toolUseId, output, isError = false }: CallAnswer) =>
       answerToolCall(res, { broker: this.#broker, runId, toolUseId, answer: { output: cutAnswer(output), isError } })
@@ -161,7 +164,7 @@ export class Conversations {
   }
 
   /**
-   * Replies to permission requests. One that was decided elsewhere, or whose time is over, is left as it is: the run tells how it went on.
+   * Replies to permission requests. A request that was decided elsewhere or has timed out is left as it is; the run's events show the outcome.
    * Throws `permission` for a token without the scope `approve`, and `invalid_request` for an input that the tool would not take.
    */
   async answer(res: Response, sessionId: string, answers: readonly PermissionAnswer[]): Promise<void> {

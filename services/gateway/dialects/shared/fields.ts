@@ -23,7 +23,7 @@ export class Fields {
     return this.value[name] ?? undefined
   }
 
-  /** The pointers of the fields that hold something and that nothing has read. */
+  /** The pointers of the fields that are set but were never read. */
   get unread(): string[] {
     return Object.entries(this.value)
       .filter(([name, value]) => !this.#read.has(name) && !isEmpty(value))
@@ -72,7 +72,7 @@ export class Fields {
   }
 }
 
-/** Clients send fields that they have no use for as empty ones. */
+/** Clients send fields that they do not use with empty values. */
 const isEmpty = (value: unknown): boolean =>
   value === null || value === '' || (typeof value === 'object' && Object.keys(value).length === 0)
 

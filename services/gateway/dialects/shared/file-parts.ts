@@ -1,11 +1,11 @@
 import type { Attachment } from '../../starting/attach.ts'
 import type { Fields } from './fields.ts'
 
-/** The files of a message in any of the dialects: the parts that are none are left to its reader. */
+/** The files of a message in any dialect; parts that are no files are skipped. */
 export const filesIn = (message: Fields, list: string): Attachment[] =>
   Array.isArray(message.get(list)) ? message.objects(list).flatMap((part) => fileOf(part) ?? []) : []
 
-/** The same for the past of a client, which may hold what this server does not take: that is left out. */
+/** The files of a past message in a client's history; if one of them is not supported, all are left out. */
 export function pastFilesIn(message: Fields, list: string): Attachment[] {
   try {
     return filesIn(message, list)
@@ -22,7 +22,7 @@ export function fileOf(part: Fields): Attachment | undefined {
   return typeof type === 'string' && Object.hasOwn(PARTS, type) ? PARTS[type]?.(part) : undefined
 }
 
-/** Reads the file of a part, by the part's type. Chat completions keep it one level deeper than the Responses API. */
+/** Reads the file of a part, by the part's type. In chat completions its fields are one level deeper than in the Responses API. */
 const PARTS: Readonly<Record<string, (part: Fields) => Attachment>> = {
   image_url: (part) => fileAt(part.object('image_url'), 'url'),
   input_image: (part) => (part.has('file_id') ? idOf(part, 'file_id') : fileAt(part, 'image_url')),
@@ -48,7 +48,7 @@ function openAiFile(file: Fields): Attachment {
   return named(file, data.startsWith('data:') ? fileAt(file, 'file_data') : { data }, 'filename')
 }
 
-/** AG-UI's media, each from a source of its own. */
+/** AG-UI's media parts, each with its own `source`. */
 function sourced(part: Fields): Attachment {
   const source = part.object('source')
   const kind = source.text('type')

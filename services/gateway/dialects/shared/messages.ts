@@ -41,12 +41,12 @@ export function readMessages(messages: readonly Fields[], at: string, { mayEndWi
 
 const joinedOf = (texts: readonly string[]) => (texts.length > 0 ? texts.join('\n\n') : undefined)
 
-/** The new message of a list in which earlier ones have been sent before, and the texts of the user right before it. */
+/** The last message of a list whose other messages were sent before, with the texts of the user right before it. */
 export type NewMessage = Prompted & { listed: Listed; unanswered: string[] }
 
 /**
- * Reads the new message of a list of AG-UI, which the client sends whole each time. Only the new one is checked: what was refused before
- * stays in the list, and so does what had no answer.
+ * Reads the new message of a list of AG-UI, which the client sends whole each time. Only the new one is checked: the list still contains
+ * messages that were refused or had no answer.
  */
 export function readNewMessage(messages: readonly Fields[], at: string): NewMessage {
   const said = messages.map((message) => ({ role: message.text('role'), message }))
@@ -68,11 +68,11 @@ export function readNewMessage(messages: readonly Fields[], at: string): NewMess
   }
 }
 
-/** So many ids of a list are enough to find its place: those before them are older. */
+/** The newest ids of a list, up to this many, are enough to find its place. */
 const MAX_IDS = 200
 const MAX_ID_CHARS = 256
 
-/** Finds the place of the last message of a list by the ids before it. Without ids, or with one message alone, the place stays open. */
+/** Finds the place of the last message of a list by the ids before it. Without ids, or with only one message, the place is undefined. */
 export function placeInList(messages: readonly Fields[], { isList }: { isList: boolean }): Listed {
   const ids = messages.map((message) => message.get('id')).map((id) => (isId(id) ? (runOf(id) ?? id) : undefined))
   const id = ids.at(-1)
@@ -84,7 +84,7 @@ export function placeInList(messages: readonly Fields[], { isList }: { isList: b
   }
 }
 
-/** The texts of the user behind the last answer, by the ids of their messages. */
+/** The texts of the user after the last answer, by the ids of their messages. */
 function unansweredIn(messages: readonly Fields[]): Record<string, string> {
   const first = messages.findLastIndex((message) => message.get('role') !== 'user') + 1
   return Object.fromEntries(
@@ -106,7 +106,7 @@ function isTextAlone(message: Fields): boolean {
   return !Array.isArray(content) || content.every((part: unknown) => isJsonObject(part) && part['type'] === 'text')
 }
 
-/** The texts of a message whose other parts were not taken. */
+/** The texts of a message, without its other parts. */
 function textsOf(message: Fields, name = 'content'): string {
   const content = message.get(name)
   if (!Array.isArray(content)) return typeof content === 'string' ? content : ''
@@ -116,7 +116,7 @@ function textsOf(message: Fields, name = 'content'): string {
 
 const TEXTS = ['text', 'input_text', 'output_text', 'refusal']
 
-/** The texts of a message, or of another field with the same forms. */
+/** The texts of a message's content, or of another field with the same format. */
 export function textOf(message: Fields, name = 'content'): string {
   const content = message.get(name)
   if (content === undefined || typeof content === 'string') return content ?? ''
@@ -160,7 +160,7 @@ function pastOf(role: string, message: Fields, { outputs, read }: Reading): Past
   return [{ id, role, text: read(message) }, ...calls]
 }
 
-/** Refuses what a client asks for that this server cannot do. */
+/** Refuses fields that ask for something this server cannot do. */
 export function refuseUnsupported(fields: Fields, unsupported: Readonly<Record<string, string>>): void {
   for (const [name, reason] of Object.entries(unsupported)) {
     const value = fields.get(name)

@@ -6,10 +6,10 @@ const MAIN = ''
 
 type CallState = 'open' | 'waiting'
 
-/** The calls of the run or of one sub-agent that have no result, and the sub-agents that work for them. */
+/** The calls of the run or of one sub-agent that have no result, and the number of sub-agents that work for them. */
 type Scope = { parent: string; calls: Map<string, CallState>; children: number }
 
-/** A call of a tool, by the sub-agent that makes it and the id that it has there: two agents may use the same id. */
+/** A call of a tool, by the sub-agent that makes it and its id: two agents may use the same id. */
 export type CallKey = { subagentId: string | undefined; id: string }
 
 /** Whether the request is a tool's question to a person, whose answer is neither the input of the call nor a permission for it (D40.4). */
@@ -17,18 +17,18 @@ export const isQuestion = ({ preview }: { preview?: PermissionPreview }): boolea
   preview?.kind === 'form' || preview?.kind === 'link'
 
 /**
- * The tool calls of a run that have no result yet, counted from its events. A run is at rest when a call waits for permission, or for the client that makes
- * it, and nothing else is at work: each other open call waits, too, or belongs to a sub-agent that is at rest.
+ * The tool calls of a run that have no result yet, counted from its events. A run is at rest when a call waits for permission or for the client that
+ * executes it, and nothing else is running: each other open call waits, too, or belongs to a sub-agent that is at rest.
  */
 export class OpenCalls {
   readonly #scopes = new Map<string, Scope>([[MAIN, { parent: MAIN, calls: new Map(), children: 0 }]])
-  /** The permission requests that wait, by their ids, and the calls that the client makes, by theirs. */
+  /** The calls that wait: those for a permission by the request's id, those that the client executes by their own id. */
   readonly #pending = new Map<string, CallKey>()
-  /** The calls of all requests so far. */
+  /** The calls for which permission was ever requested, by the request's id. */
   readonly #asked = new Map<string, CallKey>()
-  /** The requests that were made since the run began anew: the others may be made again. */
+  /** The requests that were made since the run last recovered; earlier ones may be made again. */
   readonly #made = new Set<string>()
-  /** The calls of a void turn that may be made again under the same id, as long as the model is not asked anew (D32.9a). */
+  /** The calls of a void turn that may be made again under the same id, as long as the model is not called again (D32.9a). */
   readonly #void = new Set<string>()
   /** The ids of all calls of the run itself so far. */
   readonly #used = new Set<string>()
@@ -57,44 +57,44 @@ export class OpenCalls {
     return this.#pending.size > 0 && this.#restsIn(MAIN)
   }
 
-  /** The call that a permission request is for, whatever became of it; `undefined` for one that was not made by now. */
+  /** The call that a permission request is for, whether it is still open or not; `undefined` for a request that has not been made yet. */
   askedFor(permissionId: string): CallKey | undefined {
     return this.#asked.get(permissionId)
   }
 
-  /** The permission requests and calls of the client that wait now, and their calls. */
+  /** The calls that wait now, by the id of their permission request, or by their own id when the client executes them. */
   get pending(): ReadonlyMap<string, CallKey> {
     return this.#pending
   }
 
-  /** The calls without a result that wait for no permission. At rest a sub-agent works for each of them. */
+  /** The calls without a result that wait for no permission. While the run is at rest, each of them is a sub-agent's. */
   get carriers(): CallKey[] {
     return [...this.#scopes].flatMap(([scope, { calls }]) =>
       [...calls].flatMap(([id, state]) => (state === 'open' ? [keyOf(scope, id)] : [])),
     )
   }
 
-  /** Whether the latest event says that a turn begins anew which has begun here: what has come of it is void. */
+  /** Whether the latest event says that the present turn is repeated: its events so far are void. */
   get beginsAnew(): boolean {
     return this.#beginsAnew
   }
 
-  /** The calls and sub-agents that are open and void when the latest event says that their turn begins anew. Some calls may be made again. */
+  /** The open calls and sub-agents that became void because the latest event says that their turn is repeated. Some calls may be made again. */
   get voided(): { calls: readonly CallKey[]; agents: readonly string[] } {
     return this.#voided
   }
 
-  /** The calls of which the latest event shows that they were void and are not made again: they get no result. */
+  /** The void calls that, as the latest event shows, are not made again: they get no result. */
   get abandoned(): readonly CallKey[] {
     return this.#abandoned
   }
 
-  /** Whether the turn that the warning names is a later one: the rest of the present one comes first, without deltas (D32.7a). */
+  /** Whether the turn that the warning names is a later one: then the rest of the present turn comes first, without deltas (D32.7a). */
   #isBefore({ turn_number: turn }: JsonObject): boolean {
     return Number(turn) > this.#turn
   }
 
-  /** All that is open is void. Calls of sub-agents are not made again: what begins anew has another id. */
+  /** All open calls become void. Calls of sub-agents are not made again: a repeated sub-agent has another id. */
   #recover(): false {
     const calls = [...this.#scopes].flatMap(([scope, open]) => [...open.calls.keys()].map((id) => keyOf(scope, id)))
     this.#voided = { calls, agents: [...this.#scopes.keys()].filter((id) => id !== MAIN) }
@@ -139,7 +139,7 @@ export class OpenCalls {
     return true
   }
 
-  /** The request of a sub-agent comes wrapped, and then once more as a plain event (D4.13). */
+  /** A sub-agent's permission request comes in a `subagent_event`, and then once more as a plain event (D4.13). */
   #takeCall(event: JsonObject & { type: string }, scopeId: string): boolean {
     const id = String(event['id'])
     switch (event.type) {
@@ -167,7 +167,7 @@ export class OpenCalls {
     return true
   }
 
-  /** Notes a call that the client has to make. The same call a second time is no change. */
+  /** Notes a call that the client has to execute. The same call a second time is no change. */
   #askClient(id: string): boolean {
     const isKnown = this.#asked.has(id)
     const call = keyOf(MAIN, id)
@@ -186,12 +186,12 @@ export class OpenCalls {
   }
 }
 
-/** The error of a tool call or a sub-agent whose worker died, so that its turn began anew at another one. */
+/** The error of a tool call or a sub-agent whose worker died; its turn is repeated by another worker. */
 export const VOID_CALL = 'The server that ran this has failed, and the turn began anew.'
 
 const NOTHING = { calls: [], agents: [] }
 
-/** The model was asked anew, as a new text or another call shows, or the turn or the run has ended: no earlier call is made again. */
+/** After one of these events no earlier call is made again: the model was called again, or the turn or the run has ended. */
 const ENDS_VOID: ReadonlySet<RunEvent['type']> = new Set([
   ...(['text_delta', 'thinking_delta', 'tool_use', 'turn_end'] as const),
   ...(['done', 'error', 'plan_queued'] as const),

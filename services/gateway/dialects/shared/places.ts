@@ -1,9 +1,9 @@
 import { AppError } from '../../../../shared/kernel/errors.ts'
 
-/** The places of what a request chooses, as JSON pointers by the native names. */
+/** Where a request has its options: JSON pointers, by the options' names in the native API. */
 export type Places = Readonly<Record<string, string>>
 
-/** Carries out a step. An error of it names the place of the fault in the native request. */
+/** Carries out a step. Its errors then point to the place in the client's request, instead of the native one. */
 export async function inPlaces<T>(places: Places, step: () => Promise<T>): Promise<T> {
   try {
     return await step()

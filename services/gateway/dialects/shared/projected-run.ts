@@ -14,7 +14,7 @@ export class ProjectedRun<Chunk, Event extends RunEvent> {
   readonly #silentUntil: number | undefined
   readonly #calls = new OpenCalls()
   readonly #asks = new OpenAsks()
-  /** The requests that earlier responses have ended with. */
+  /** The permission requests at which earlier responses ended. */
   readonly #earlier = new Set<string>()
   #part = 1
   #isSkipping: boolean
@@ -35,7 +35,7 @@ export class ProjectedRun<Chunk, Event extends RunEvent> {
     this.#isSkipping = known.size > 0 || pauses > 0
   }
 
-  /** No more chunks follow. */
+  /** Whether the response is complete. */
   get isOver(): boolean {
     return this.#isOver
   }
@@ -66,12 +66,18 @@ export class ProjectedRun<Chunk, Event extends RunEvent> {
     return isPause && seq >= this.#passed && this.#waitsForPeople ? this.#pause(chunks) : chunks
   }
 
-  /** Between the first and the last of the answers that a client has sent together, the run may rest where only answered requests wait. */
+  /**
+   * Whether the run waits for people. When a client sends several answers together, the run may rest between the first and the
+   * last of them; that does not count.
+   */
   get #waitsForPeople(): boolean {
     return [...this.#calls.pending.keys()].some((id) => !this.#answered.has(id))
   }
 
-  /** Formats that count their responses must get the same ones each time the run is read, no matter which of them answered the requests. */
+  /**
+   * Whether this pause ends the response. Formats that count responses need the same ones each time the run is read, no matter
+   * which response answered the requests.
+   */
   get #endsPart(): boolean {
     if (!this.#partials || this.#partials.includes(this.#part)) return true
     return [...this.#calls.pending.keys()].some((id) => !this.#earlier.has(id))
@@ -88,7 +94,7 @@ export class ProjectedRun<Chunk, Event extends RunEvent> {
     return [...chunks, ...(this.#projection.pause?.(this.#calls) ?? [])]
   }
 
-  /** A run whose worker died leaves its permission requests open, and no reply to them is accepted (D37.1). */
+  /** Closes the permission requests that a run leaves open when its worker died: no reply to them is accepted (D37.1). */
   #resolve(seq: number): Chunk[] {
     const { pending } = this.#calls
     const open = this.#asks.take().filter((event) => 'id' in event && pending.has(String(event.id)))
@@ -109,7 +115,7 @@ export class ProjectedRun<Chunk, Event extends RunEvent> {
   }
 }
 
-/** The ends of one reader's stream behind which the run goes on. */
+/** The error codes that end one reader's stream while the run continues. */
 const GOES_ON: ReadonlySet<string> = new Set<RunErrorCode>([
   ...(['worker_draining', 'relay_unavailable', 'stream_gap', 'slow_consumer'] as const),
 ])

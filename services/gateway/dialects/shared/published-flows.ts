@@ -4,11 +4,11 @@ import type { FlowSurface } from '../../routes/flows/flows.ts'
 
 type Library = Pick<FlowSurface['library'], 'list' | 'definitionOf'>
 
-/** A flow that runs, for formats that describe what can be called. */
+/** A published flow, for formats that describe what can be called. */
 export type PublishedFlow = { name: string; description: string; definition: FlowDefinition }
 export type PublishedPage = { flows: PublishedFlow[]; nextCursor: string | null }
 
-/** A page of the flows that run; fewer than `limit` where drafts are among them. Throws `invalid_request` for an invalid cursor. */
+/** A page of the published flows; fewer than `limit` when some of the page's flows are drafts. Throws `invalid_request` for an invalid cursor. */
 export async function listPublished(
   library: Library,
   tenant: TenantId,
@@ -23,7 +23,7 @@ export async function listPublished(
   return { flows: (await Promise.all(published)).flat(), nextCursor }
 }
 
-/** A definition has no words about itself but those of its schemas. */
+/** A flow's definition has no description of its own, so those of its schemas are used. */
 function descriptionOf(name: string, { input_schema: input, output_schema: output }: FlowDefinition): string {
   const described = input['description'] ?? output['description']
   return typeof described === 'string' ? described : `Runs the flow ${name}.`

@@ -6,10 +6,10 @@ import { FrameDecoder } from '../../streams/run-events.ts'
 import { ProjectedRun } from './projected-run.ts'
 import type { Part, Projection } from './projection.ts'
 
-/** A format of responses: how a list of chunks is written. `end` stands behind the last one. */
+/** A format of responses: how a list of chunks is written. `end` follows the last one. */
 export type Wire<Chunk> = { render(chunks: readonly Chunk[]): string; end: string }
 
-/** The frames of one response in another format, for the same relay that sends the run's own. */
+/** The frames of one response in another format, for the relay that also sends the run's own frames. */
 class ResponseStream<Chunk, Event extends RunEvent> implements AsyncIterableIterator<Frames, undefined> {
   readonly #frames: AsyncIterator<Frames>
   readonly #response: ProjectedRun<Chunk, Event>
@@ -54,7 +54,7 @@ class ResponseStream<Chunk, Event extends RunEvent> implements AsyncIterableIter
     for (const numbered of this.#decoder.take(frames)) chunks.push(...this.#response.take(numbered))
     const written = chunks.length > 0 ? this.#wire.render(chunks) : ''
     if (!this.#response.isOver) return written
-    void this.#frames.return?.()?.catch(() => {}) // The response is complete, whatever becomes of its reader of the run.
+    void this.#frames.return?.()?.catch(() => {}) // The response is complete, so a failure to close the run's stream does not matter.
     return written + this.#wire.end
   }
 
@@ -80,8 +80,8 @@ export function streamOf<Chunk, Event extends RunEvent>(
 }
 
 /**
- * Reads a response to its end, for an answer in one piece, or up to event number `until` of its run. Throws the reason of `signal`, at which
- * the reader leaves the run.
+ * Reads a response to its end, for an answer in one piece, or up to event number `until` of its run. When `signal` aborts, it stops reading
+ * and throws the signal's reason.
  */
 export async function readResponse<Chunk, Event extends RunEvent>(
   { frames, ...part }: Source,
@@ -91,7 +91,7 @@ export async function readResponse<Chunk, Event extends RunEvent>(
   const response = new ProjectedRun(projection, part)
   const decoder = new FrameDecoder<Event>()
   response.begin()
-  if (until === 0) return void (await frames[Symbol.asyncIterator]().return?.()) // A reader that stays and does not read holds the run up.
+  if (until === 0) return void (await frames[Symbol.asyncIterator]().return?.()) // A stream that is open but not read would slow down the run.
   for await (const each of untilAborted(frames, signal)) {
     for (const numbered of decoder.take(each)) {
       if (numbered.seq <= until) response.take(numbered)

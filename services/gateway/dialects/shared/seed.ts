@@ -17,9 +17,9 @@ const MAX_MESSAGES = 1_000
 const MAX_BYTES = 1_000_000
 
 /**
- * Makes the messages that a new session begins with. Where a client's history does not take turns as providers require, what is missing is
- * filled in, and what the assistant has not answered is left out. Of a history that is too long the newest part is taken. With
- * `endsWithResults` the model reads the results of the last calls next, so no text of the assistant is filled in behind them.
+ * Makes the messages that a new session begins with. Providers require alternating turns: missing messages are filled in, and user
+ * messages without an answer are left out. Only the newest part of a history that is too long is used. With `endsWithResults` the model
+ * reads the results of the last calls next, so no assistant text is added after them.
  */
 export function seedOf(past: readonly Past[], { endsWithResults = false } = {}): SeedMessage[] {
   const turns = turnsOf(past)
@@ -53,10 +53,10 @@ function turnsOf(past: readonly Past[]): SeedMessage[][] {
 
 type Asked = { text: string; id?: string | undefined; attachments?: Attachment[] }
 
-/** Bytes of files do not stay in a history. */
+/** A history does not keep the bytes of files. */
 const withoutFiles = ({ attachments: _files, ...message }: SeedMessage): SeedMessage => message
 
-/** A message that was made of several has the id of the last one. */
+/** A message that is merged from several has the id of the last one. */
 function named(message: SeedMessage, of: readonly Pick<Past, 'id'>[]): SeedMessage {
   const client = of.findLast(({ id }) => id !== undefined)?.id
   return client === undefined ? message : { ...message, client }
@@ -76,7 +76,7 @@ function answerOf(answer: readonly Past[]): SeedMessage[] {
   return [...messages, named({ role: 'assistant', content: joined(texts) || NO_TEXT }, answer)]
 }
 
-/** A client may use the id of a call twice, so calls get their own. */
+/** A client may use the id of a call twice, so calls get new ids. */
 function callOf({ toolName, input, output, isError }: PastCall, { text, id }: { text: string; id: string }) {
   const said = text === '' ? [] : [{ type: 'text' as const, text }]
   return [

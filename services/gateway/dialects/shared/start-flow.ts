@@ -10,10 +10,10 @@ import { idempotencyKeyOf, turnOf } from '../../params.ts'
 import { required } from '../../routes/requires.ts'
 import type { DialectDeps } from '../dialect.ts'
 
-/** `key` is the same for a request that is sent again; without it the request's Idempotency-Key counts. */
+/** `key` is the same for a request that is sent again; without it the request's Idempotency-Key is used. */
 type FlowStart = { flow: Pick<Flow, 'name' | 'definition'>; input: JsonObject; key?: string | undefined }
 
-/** The version of a flow that runs. Throws `not_found`. */
+/** The published version of a flow. Throws `not_found`. */
 export const publishedFlow = ({ flows }: Pick<DialectDeps, 'flows'>, res: Response, name: string) =>
   required('flows', flows).library.published(tenantOf(res), name)
 

@@ -1,9 +1,9 @@
 import { frameJson } from '../../../../shared/kernel/json.ts'
 
-/** Stands for the text in a template. No other value there contains it. */
+/** Marks the place of the text in a template. No other value there contains it. */
 const MARK = '\u0000text\u0000'
 
-/** Writes JSON values that differ only in one text, of which a stream is mostly made: what is around it is written once. */
+/** Writes JSON values that differ only in one text, as most chunks of a stream do: the rest is serialized once. */
 export class TextTemplate {
   #key: string | undefined
   #head = ''

@@ -4,7 +4,7 @@ import type { UiChunk } from './chunks.ts'
 type Of<Type extends AgentEvent['type']> = Extract<AgentEvent, { type: Type }>
 type Aside = Of<'subagent_start' | 'subagent_end' | 'warning' | 'plan_queued' | 'done' | 'error'>
 
-/** The events beside the text and the calls, and the ends of a run. */
+/** The chunks for events other than text and calls, and for the end of a run. */
 export function aside(event: Aside): UiChunk[] {
   switch (event.type) {
     case 'subagent_start': {
@@ -35,7 +35,7 @@ export function aside(event: Aside): UiChunk[] {
   }
 }
 
-/** A chunk `file` has no name, so a part of our own has what else is known. */
+/** A chunk `file` has no field for a name, so a data part of our own carries the other fields. */
 export function artifactChunks(
   { file_id: fileId, name, media_type: mediaType, bytes, title, tool_use_id: toolCallId }: Omit<Of<'artifact'>, 'type'>,
   basePath: string,
@@ -51,7 +51,7 @@ const CANCELLED: ReadonlySet<string> = new Set(['cancelled', 'session_deleted'])
 
 type Failure = Pick<ErrorEvent, 'code' | 'error' | 'suggestion' | 'session_kept'>
 
-/** A chunk `error` has only a text, so what a program reads is metadata of the message. */
+/** A chunk `error` has only a text, so the fields for programs are in the message's metadata. */
 export function failed({ code, error, suggestion, session_kept: sessionKept }: Failure): UiChunk[] {
   if (CANCELLED.has(code)) return [{ type: 'abort', reason: error }]
   return [
@@ -60,6 +60,6 @@ export function failed({ code, error, suggestion, session_kept: sessionKept }: F
   ]
 }
 
-/** Without the fields that are not set. */
+/** Removes the fields that are not set. */
 export const given = (fields: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))

@@ -25,7 +25,7 @@ export type UiChunk =
   | { type: 'abort'; reason: string }
   | { type: 'finish'; finishReason: 'stop' | 'tool-calls' | 'error' | 'other'; messageMetadata?: JsonObject }
 
-/** `dynamic` and `providerExecuted` mark tools of the server, which the page does not know. Tools of the page have neither (D46.3). */
+/** `dynamic` and `providerExecuted` mark tools of the server, which the page does not know. The page's own tools have neither field (D46.3). */
 type OfTool = { toolCallId: string; dynamic?: true; providerExecuted?: true; toolMetadata?: { subagentId: string } }
 
 const renderChunks = (chunks: readonly UiChunk[]): string =>

@@ -9,14 +9,14 @@ import { artifactChunks } from './asides.ts'
 import { type UiMessage, UiMessageProjection } from './message.ts'
 
 type Message = MessagePage['messages'][number]
-/** `basePath`: where the files of messages are read. */
+/** `basePath`: the path under which files of messages are served. */
 type Reading = { broker: Broker; tenant: TenantId; signal: AbortSignal; basePath: string }
 
-/** So many runs without an answer in the history, the newest ones, are shown as their events tell of them. */
+/** Of the runs without an answer in the history, at most this many (the newest) are shown from their events. */
 const MAX_REPLAYED = 20
 const PAGE = 200
 
-/** The messages on the way to the head of a session; none for a session that is not there. */
+/** The messages of a session's current branch; none if the session does not exist. */
 async function listBranch(
   { broker, tenant }: Pick<Reading, 'broker' | 'tenant'>,
   sessionId: string,
@@ -38,8 +38,8 @@ async function listBranch(
 }
 
 /**
- * The messages of a chat as its page shows them. The newest run, and those that have left no answer, are shown with their approvals and errors
- * as long as their events are kept.
+ * The messages of a chat as its page shows them. The newest run and runs without an answer are shown from their events, with approvals and
+ * errors, as long as those are kept.
  */
 export async function uiMessages(reading: Reading, sessionId: string): Promise<UiMessage[]> {
   const messages = fold(await listBranch(reading, sessionId), { sessionId, basePath: reading.basePath })
@@ -53,7 +53,7 @@ export async function uiMessages(reading: Reading, sessionId: string): Promise<U
   return messages.flatMap(({ asked, answer }) => [...asked, ...(answer ? [answer] : [])])
 }
 
-/** What one run has added, or what follows one message of the user in the history that a session began with. */
+/** The messages that one run has added, or, in the history that a session was created with, one user message and its answer. */
 type Turn = { runId: string | null; asked: UiMessage[]; answer: UiMessage | undefined }
 
 function fold(messages: readonly Message[], { sessionId, basePath }: { sessionId: string; basePath: string }): Turn[] {
@@ -70,7 +70,7 @@ function fold(messages: readonly Message[], { sessionId, basePath }: { sessionId
       continue
     }
     const isBehindAnswer = role === 'user' && last?.answer !== undefined
-    if (isBehindAnswer && runId !== null && last.runId === runId) continue // It asks the model to correct its answer.
+    if (isBehindAnswer && runId !== null && last.runId === runId) continue // The engine's own message, which asks the model to correct its answer.
     const isNew = last?.runId !== runId || isBehindAnswer
     const turn: Turn = isNew || !last ? { runId, asked: [], answer: undefined } : last
     if (turn !== last) turns.push(turn)
@@ -86,7 +86,7 @@ function fold(messages: readonly Message[], { sessionId, basePath }: { sessionId
   return turns
 }
 
-/** Whether a message steered the run at work: it is a part of the run's answer, as in the stream. */
+/** Whether a message steered the running run. It is then shown as a part of the run's answer, as in the stream. */
 const isSteer = ({ client_id: id, run_id: runId }: Message, last: Turn): boolean =>
   runId !== null && runId === last.runId && id !== undefined && STEER.pattern.test(id)
 
@@ -123,7 +123,7 @@ function addResult(parts: JsonObject[], block: Block, basePath: string): void {
     parts.push(...artifactChunks({ ...artifact, tool_use_id: id }, basePath).map((part) => ({ ...part })))
 }
 
-/** The message of a run as far as it has come; `undefined` when its events are not kept. */
+/** The message of a run so far; `undefined` when its events are not kept. */
 async function replay(
   { broker, tenant, signal, basePath }: Reading,
   runId: string,

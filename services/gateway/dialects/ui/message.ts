@@ -10,11 +10,11 @@ import { UiProjection } from './ui-projection.ts'
 /** A message of a page (`UIMessage` of the package `ai`). */
 export type UiMessage = { id: string; role: 'user' | 'assistant'; metadata?: JsonObject; parts: JsonObject[] }
 
-/** Puts the message of a run together from its chunks, as a page does that reads the stream. */
+/** Builds the message of a run from its chunks, as a page that reads the stream does. */
 export class UiMessageProjection implements Projection<UiChunk> {
   readonly message: UiMessage & { metadata: JsonObject }
   readonly #stream: UiProjection
-  /** The blocks of text that are open, by the ids of their chunks. */
+  /** The open blocks of text, by the ids of their chunks. */
   readonly #blocks = new Map<string, JsonObject>()
   /** The answers to approvals, by their calls. */
   readonly #answers = new Map<string, JsonObject>()

@@ -13,12 +13,12 @@ import { type Past, seedOf } from '../shared/seed.ts'
 
 /**
  * A request of `useChat`: a message of the user, or answers to the approvals of the last message, whose id is that of its run. `answers` are
- * those of the whole list: a person may answer an earlier message, and write one behind it.
+ * those of all listed messages: a person may answer an earlier message and then write a new one.
  */
 export type UiRequest = {
   chatId: string
   model: string | undefined
-  /** What the page instructs the model. */
+  /** The page's instructions to the model. */
   system: string | undefined
   answers: PermissionAnswer[]
   /** The outputs of the page's own tools in the whole list. Most were sent before. */
@@ -75,7 +75,7 @@ export function readUiRequest(body: JsonObject): UiRequest {
   }
 }
 
-/** Whether a message that was sent before is meant as another one: `regenerate` is, and so is an edit once the first has ended. */
+/** Whether a message that was sent before runs again: always for `regenerate`, and for an edit once the first run has ended. */
 function againOf(fields: Fields): Again {
   if (fields.optionalText('trigger') === 'regenerate-message') return 'always'
   return fields.optionalText('messageId') === undefined ? 'never' : 'ended'
@@ -151,7 +151,7 @@ function answerOf(approval: Fields): PermissionAnswer {
   return { id, allow, ...(reason && { reason }) }
 }
 
-/** The history of a page, for a session that is not there any more. What it does not tell is left out. */
+/** Converts a message of the page's history, for a session that no longer exists. Parts without a counterpart are left out. */
 function pastOf(message: Fields): Past[] {
   const role = message.get('role')
   if (role !== 'user' && role !== 'assistant') return []
@@ -174,7 +174,7 @@ function pastOf(message: Fields): Past[] {
   return [...said, ...files]
 }
 
-/** A tool that the page knows has its name in the type of the part. */
+/** For a tool that the page knows, the type of the part contains the name. */
 function toolNameOf(part: Fields): string {
   const name = part.get('toolName')
   return typeof name === 'string' ? name : part.text('type').replace(/^tool-/, '')

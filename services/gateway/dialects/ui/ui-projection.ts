@@ -21,11 +21,11 @@ export class UiProjection implements Projection<UiChunk> {
   readonly #denied = new Set<string>()
   /** The inputs that the calls have now. */
   readonly #inputs = new Map<string, JsonObject>()
-  /** The requests that ask for something else than a permission. */
+  /** The requests that ask a question, not for a permission. */
   readonly #questions = new Set<string>()
-  /** The calls that the page makes: a run that has recovered shows them again. */
+  /** The calls that the page executes. Kept because a run that has recovered shows them again. */
   readonly #clientCalls = new Set<string>()
-  /** The block that is open, and how many have been. */
+  /** The open block. */
   #open: { block: Block; id: string; sent: number } | undefined
   #blocks = 0
   #isInStep = false
@@ -45,7 +45,7 @@ export class UiProjection implements Projection<UiChunk> {
     return [...this.#closeBefore(event), ...this.#closeVoid(calls), ...this.#chunksOf(event, calls)]
   }
 
-  /** A page goes on by itself when each call has a result or an answer, so a call whose sub-agent waits shows a result for the time being. */
+  /** A page sends its next request by itself when each call has a result or an answer, so a call whose sub-agent waits gets a provisional result. */
   pause(calls: OpenCalls): UiChunk[] {
     const outputs = calls.carriers.map(
       (call): UiChunk => ({ type: 'tool-output-available', ...ofTool(call), output: WAITING }),
@@ -83,7 +83,7 @@ export class UiProjection implements Projection<UiChunk> {
       case 'permission_request':
       case 'permission_resolved': {
         const call = calls.askedFor(event.id)
-        return call?.subagentId === undefined ? this.#ofCall(event, undefined) : [] // It has come wrapped before.
+        return call?.subagentId === undefined ? this.#ofCall(event, undefined) : [] // A sub-agent's event has already come in a `subagent_event`.
       }
       case 'subagent_event':
         return this.#nested(event)
@@ -104,7 +104,7 @@ export class UiProjection implements Projection<UiChunk> {
     return [{ type: 'finish-step' }]
   }
 
-  /** A page keeps all parts that it has got. This one tells it which steps are void; the turn that begins anew is a further step. */
+  /** A page keeps all parts that it has received. This part says which steps are void; the repeated turn is a further step. */
   #recovered({ code, message, detail }: Of<'warning'>, { beginsAnew }: OpenCalls): UiChunk[] {
     const data = { code, message, turnNumber: detail['turn_number'] }
     const ends = beginsAnew ? [...this.#close(), ...this.#endStep()] : []
@@ -128,7 +128,10 @@ export class UiProjection implements Projection<UiChunk> {
     return [...closed, { type: `${block}-start`, id }, { type: `${block}-delta`, id, delta }]
   }
 
-  /** A record of a run keeps the whole blocks, without the pieces in which they came (D20). The last pieces of one may be missing, too (D32.7a). */
+  /**
+   * A record of a run keeps the whole blocks, without the pieces in which they came (D20). The last pieces of a block
+   * may be missing, too (D32.7a).
+   */
   #whole(block: Block, text: string): UiChunk[] {
     const rest = this.#open?.block === block ? text.slice(this.#open.sent) : text
     return [...(rest === '' ? [] : this.#delta(block, rest)), ...this.#close()]
@@ -166,14 +169,14 @@ export class UiProjection implements Projection<UiChunk> {
     }
   }
 
-  /** A page makes the calls of the tools that are no dynamic ones, and that no provider executes. */
+  /** A page executes the calls of tools that are marked neither as dynamic nor as executed by the provider. */
   #clientCall({ id: toolCallId, tool_name: toolName, input }: Of<'tool_use'>): UiChunk[] {
     if (this.#clientCalls.has(toolCallId)) return []
     this.#clientCalls.add(toolCallId)
     return [{ type: 'tool-input-available', toolCallId, toolName, input }]
   }
 
-  /** A call that is made again is another part, in the step of the new turn. Those of the page stay as they are. */
+  /** Ends the void calls: a call that is made again is a new part, in the step of the new turn. The page's own calls are left as they are. */
   #closeVoid({ voided: { calls, agents } }: OpenCalls): UiChunk[] {
     const own = calls.filter((call) => !this.#clientCalls.has(ofTool(call).toolCallId))
     return [
@@ -183,8 +186,9 @@ export class UiProjection implements Projection<UiChunk> {
   }
 
   /**
-   * The answer may have come from elsewhere. A call that goes on has its input again, as the answer may have changed it, so that a page
-   * asks no longer; it goes on whatever the answer to a question is. Version 6 of the package refuses chunks that it does not know, so the answer itself is a part of our own.
+   * The answer may have come from elsewhere. The input of a call that continues is sent again: the answer may have changed it, and the page stops
+   * asking. After a question the call always continues. Version 6 of the package refuses unknown chunks, so the answer itself is a data part of our
+   * own.
    */
   #answered(
     { id, allow, reason, tool_name: toolName, input }: Of<'permission_resolved'>,
@@ -238,7 +242,7 @@ function requestOf(request: Of<'permission_request'>, toolCallId: string): UiChu
 
 const WAITING = 'Its sub-agent waits for an approval.'
 
-/** What the page has answered, which the model has read as text. */
+/** The page's answer as a value; the model has read it as text. */
 function valueOf(output: string): unknown {
   const value = parseJson(output)
   return typeof value === 'object' && value !== null ? value : output

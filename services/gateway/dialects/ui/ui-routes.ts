@@ -16,7 +16,7 @@ import { newestRun, uiMessages } from './history.ts'
 import { readUiRequest } from './request.ts'
 import { UiProjection } from './ui-projection.ts'
 
-/** The AI SDK's UI message stream, for `useChat` and whatever else speaks its protocol. The id of a chat is that of its session. */
+/** The AI SDK's UI message stream, for `useChat` and other clients of its protocol. The id of a chat is that of its session. */
 export function uiRoutes(deps: DialectDeps): RouteTable {
   return {
     '/ui/chat': { post: deps.admitAnswers(chat(deps)) },
@@ -103,8 +103,8 @@ async function findChat({ broker }: Pick<DialectDeps, 'broker'>, req: Request, r
 }
 
 /**
- * Repeats the newest answer from its beginning, as `useChat` expects, and goes on with it. A page whose stream was cut has the half of it, also when the
- * run has ended meanwhile.
+ * Sends the newest answer again from its beginning, as `useChat` expects, and continues the stream. A page whose stream was cut has only a part of
+ * the answer, so this also works after the run has ended.
  */
 function resume(deps: DialectDeps): RequestHandler {
   const { broker } = deps
@@ -137,7 +137,10 @@ async function namedRun({ broker }: DialectDeps, req: Request, res: Response): P
   return runId
 }
 
-/** Where messages wait behind the run, nobody knows which of them the page means. */
+/**
+ * Without a run's id, the only run of the chat is meant. When further messages wait the request is ambiguous and
+ * refused.
+ */
 async function onlyRun({ broker }: DialectDeps, req: Request, res: Response): Promise<string | undefined> {
   const { active_run_id: runId, queued } = await findChat({ broker }, req, res)
   if (queued === 0) return runId ?? undefined

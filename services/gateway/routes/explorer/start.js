@@ -5,7 +5,7 @@
 const NOT_PLAIN =
   /<(?!\/?(?:p|br|hr|em|strong|code|pre|ul|ol|li|blockquote|table|thead|tbody|tr|th|td|h[1-6]|a)>|a href="(?:https?:|\/|#)[^"<>]*"(?: (?:rel|target)="[^"<>]*")*>)/gi
 
-// Swagger UI makes HTML of the descriptions. What is no plain element becomes text.
+// Swagger UI makes HTML from the descriptions. All but plain elements becomes text.
 globalThis.trustedTypes?.createPolicy('default', { createHTML: (html) => html.replaceAll(NOT_PLAIN, '&lt;') })
 
 const { url } = document.currentScript.dataset
@@ -48,8 +48,8 @@ async function show(body, { lastElementChild: place }) {
 }
 
 /**
- * Resolves what one operation or schema refers to. Swagger UI's own resolver goes through the whole document first, which takes it seconds
- * each time that an operation is opened. All references of the document stay within it.
+ * Resolves what one operation or schema refers to. Swagger UI's own resolver goes through the whole document first, which takes seconds
+ * each time an operation is opened. The document has references to itself only.
  */
 async function resolveSubtree(whole, path) {
   const at = (keys) => keys.reduce((value, key) => value?.[key], whole)
@@ -62,7 +62,7 @@ async function resolveSubtree(whole, path) {
   return { spec: withoutReferences(full, find), errors: [] }
 }
 
-/** A copy of a value with what it refers to in place of each `$ref`; one that is within itself keeps its `$ref`. */
+/** A copy of a value in which each `$ref` is replaced by its target; a recursive one stays a `$ref`. */
 function withoutReferences(value, find, outer = []) {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map((item) => withoutReferences(item, find, outer))
@@ -83,7 +83,7 @@ SwaggerUIBundle({
   requestInterceptor: (request) => Object.assign(request, { userFetch: fetchAndShow }),
   plugins: [
     { fn: { resolveSubtree } },
-    // It would link the licence to a page of a foreign host.
+    // Swagger UI would link the licence to a page on a foreign host.
     { wrapComponents: { License: () => () => null, OAS31License: () => () => null } },
   ],
 })

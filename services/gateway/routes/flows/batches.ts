@@ -29,7 +29,7 @@ import type { FlowSurface } from './flows.ts'
 
 type Deps = ReadDeps & {
   flows: FlowSurface | undefined
-  /** Wraps what begins new work. */
+  /** Wraps a handler that begins new work. */
   admit(handle: RequestHandler): RequestHandler
 }
 
@@ -40,7 +40,7 @@ type Result = ApiType<'FlowBatchResult'>
 const STATUS = oneOf(BATCH_STATUSES)
 const FLOW_NAME: ValueForm = { pattern: FLOW.pattern, wanted: 'the name of a flow' }
 
-/** Many inputs of one flow, for whose outputs nobody waits (D55.1). Without a master key all answer 503. */
+/** Runs one flow for many inputs, without a client that waits (D55.1). Without a master key all paths answer 503. */
 export function batchRoutes({ flows, admit, ...reading }: Deps): RouteTable {
   const withBatches = (create: (batches: Batches) => RequestHandler): RequestHandler =>
     requires('flows', flows)(({ execution }) => requires('config', execution)(({ batches }) => create(batches)))
@@ -79,7 +79,7 @@ const start =
     res.status(202).json(batch)
   }
 
-/** All as lines, or a page of them for a client that asks for JSON. */
+/** Sends all results as JSON lines, or one page of them to a client that asks for JSON. */
 async function sendResults(batches: Batches, { req, res, id }: Named): Promise<void> {
   const { limit } = pageRequestOf(req)
   const results = await batches.results(tenantOf(res), id, queryNumber(req, 'after', [0, MAX_ITEMS]))
@@ -89,11 +89,11 @@ async function sendResults(batches: Batches, { req, res, id }: Named): Promise<v
   res.setHeader('Content-Type', 'application/jsonl')
   if (req.method === 'HEAD') return void res.end()
   await pipeline(Readable.from(linesOf(results), { objectMode: false }), res).catch((cause: unknown) => {
-    if (!res.headersSent) throw cause // Otherwise the connection has ended, so that nobody takes a part for the whole.
+    if (!res.headersSent) throw cause // If headers were sent the connection is closed, so that no client takes a part for the whole.
   })
 }
 
-/** Outputs may be long: a page ends behind the one that reaches it. */
+/** Outputs may be long: a page ends with the output that reaches this size. */
 const PAGE_CHARS = 4 * 1024 * 1024
 
 async function pageOf(results: AsyncIterable<Result>, limit: number): Promise<ApiType<'FlowBatchResultPage'>> {
@@ -107,14 +107,14 @@ async function pageOf(results: AsyncIterable<Result>, limit: number): Promise<Ap
   return { results: page, next_after: null }
 }
 
-/** Some clients end a line at each line end that Unicode knows, so that none stands within one. */
+/** Some clients end a line at any of Unicode's line separators, so these are escaped within a line. */
 async function* linesOf(results: AsyncIterable<object>): AsyncGenerator<string> {
   for await (const result of results) yield `${frameJson(result)}\n`
 }
 
 const MAX_FILE_BYTES = 32 * 1024 * 1024
 
-/** Reads the request of a batch, whose items may be in a stored file. Throws as `ReadBody` does, and `not_found` for a file that is not there. */
+/** Reads the request of a batch, whose items may be in a stored file. Throws as `ReadBody` does, and `not_found` for an unknown file. */
 const createReadBatch =
   ({ readBody, bodies, files }: ReadDeps) =>
   async (req: Request, res: Response): Promise<BatchRequest> => {
@@ -137,6 +137,6 @@ async function readLines(
       ...{ status: 413, param: '/file_id' },
     })
   const read = await files?.read(tenant, fileId)
-  if (read) return new Uint8Array(read) // Bytes of its own, which a thread can take over.
+  if (read) return new Uint8Array(read) // A copy with its own buffer, which can be transferred to a thread.
   throw invalidRequest('the file was deleted meanwhile: upload it again', { param: '/file_id' })
 }

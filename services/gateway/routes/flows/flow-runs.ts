@@ -36,7 +36,7 @@ type Deps = {
   flows: { execution: FlowRunSurface | undefined } | undefined
   readBody: ReadBody
   relay: Relay
-  /** Wraps what begins new work. */
+  /** Wraps a handler that begins new work. */
   admit(handle: RequestHandler): RequestHandler
 }
 
@@ -82,13 +82,16 @@ export function flowRunRoutes({ broker, flows, readBody, relay, admit }: Deps): 
   }
 }
 
-/** Nobody waits for a flow that has time until a deadline (D54.8). */
+/** A flow that has time until a deadline is started without a client that waits (D54.8). */
 async function answerJson(res: Response, { traceId, answer }: StartedFlow, request: FlowRunRequest): Promise<void> {
   if (request.deadline_hours === undefined) return answerUntilLeft(res, (signal) => answer(signal))
   res.status(202).json({ trace_id: traceId, run_id: runIdOf(traceId) })
 }
 
-/** It has no `X-Run-ID`: there is no run before its turn has come, and a client that comes back starts it again with its key. */
+/**
+ * It has no `X-Run-ID`, because the run does not exist before its turn. A client that reconnects sends the start again with its
+ * key.
+ */
 const waitingStream = ({ traceId, wait }: WaitingFlow, starting: Promise<StartedFlow>) => ({
   frames: new AnnouncedFrames(framesOf(traceId, starting), async () => {
     const { place, expectedStart } = wait.standing ?? {}
@@ -97,7 +100,7 @@ const waitingStream = ({ traceId, wait }: WaitingFlow, starting: Promise<Started
   farewell: renderReaderFailure,
 })
 
-/** The frames of a flow that waits for its turn. Where it is refused then, its stream ends with that. */
+/** The frames of a flow that waits for its turn. If it is refused then, its stream ends with the error. */
 async function* framesOf(traceId: string, starting: Promise<StartedFlow>): AsyncGenerator<Frames, undefined> {
   const frames = await starting
     .then((started) => started.frames())

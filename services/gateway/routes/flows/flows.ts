@@ -34,7 +34,7 @@ export type FlowSurface = {
   memory: Pick<FlowMemory, 'list' | 'add' | 'remove'>
   checks: Pick<FlowChecks, 'check'>
   evaluations: Pick<EvaluationHistory, 'list'>
-  /** What the runs of a flow have come to lately, by its name. */
+  /** The figures of a flow's recent runs, by the flow's name. */
   figures: UsageReport['flows']
   /** `undefined` without a master key: flows can be edited, but no provider can be called. */
   execution: FlowRunSurface | undefined
@@ -42,7 +42,7 @@ export type FlowSurface = {
 
 type Deps = { flows: FlowSurface | undefined; readBody: ReadBody }
 
-/** The definitions of flows and their life (api.md "Named flows", D6.1, D6.2). Without a store every path answers 503. */
+/** Creates, changes, publishes and deletes flows (api.md "Named flows", D6.1, D6.2). Without a store every path answers 503. */
 export function flowRoutes({ flows, readBody }: Deps): RouteTable {
   const stored = requires('flows', flows)
   return {
@@ -153,7 +153,7 @@ const listEvaluations: Create =
 
 const flowName = (req: Request): string => pathId(req, 'name', FLOW)
 
-/** Whether the draft leaves the version that is served in its place (D26.3). */
+/** Whether the published version stays in use while the draft is saved (D26.3). */
 const keepsPublished = (req: Request): { keeps_published?: true } =>
   queryFlag(req, 'keep_published') ? { keeps_published: true } : {}
 
@@ -166,5 +166,5 @@ function answerOf(flow: FlowSummary | Flow): object {
   return { ...shown, served_version: servedVersion(flow), built_in }
 }
 
-/** The same with the fields that were misspelled, perhaps. */
+/** The same, with a list of fields that may be misspelled. */
 const savedAnswerOf = (flow: Flow): object => ({ ...answerOf(flow), ...ignoredFieldWarnings(flow.ignored_fields) })

@@ -28,10 +28,10 @@ export type FinishedRun = Pick<LedgerEntry, 'run_id' | 'input' | 'output'> & {
   mayWriteUntil?: () => number
 }
 
-/** A customer's permanent record. Entries are appended and never changed or deleted: no code path does either. */
+/** A customer's permanent record. Entries are only appended; no code changes or deletes them. */
 export interface Ledger {
   /**
-   * Returns the entry's number once it is stored; when the run is stored already, the number that it has. Throws `unavailable`
+   * Returns the entry's number once it is stored; if the run is already stored, the number that it has. Throws `unavailable`
    * when the store does not answer for 5 s, and with the code `fenced` when the process may no longer write; the entry may
    * then be stored or not.
    */
@@ -48,7 +48,7 @@ const RETRY_EVERY_MS = 200
 /** A longer text is cut (code points), so that an entry always fits into the store. */
 const MAX_CHARS = 1_000_000
 const CUT = '\n[cut]'
-/** A page is read in batches that grow, since few long entries fill it, and ends with the entry that makes it longer than this as JSON. */
+/** A page is read in growing batches, because few long entries fill it. It ends with the entry that makes its JSON longer than this. */
 const FIRST_BATCH = 2
 const BATCH = 10
 const MAX_PAGE_BYTES = 512 * 1024

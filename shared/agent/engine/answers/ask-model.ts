@@ -11,15 +11,15 @@ import type { StickyModels } from '../sticky-models.ts'
 import { type Answer, readAnswer } from '../turn.ts'
 import type { TypedAnswer } from './typed-answer.ts'
 
-/** What a run asks its models with. */
+/** The parts of a run that a model call needs. */
 export type Asked = {
   /** The history that the run continues and adds to. */
   conversation: Conversation
   systemPrompt: string | undefined
-  /** Facts from earlier conversations, which the model reads ahead of the history. */
+  /** Facts from earlier conversations, which the model reads before the history. */
   background: string | undefined
   stopSequences: readonly string[]
-  /** For the run's own model calls. A tool is required of the first answer alone. */
+  /** Options of the run's own model calls. A tool can be required for the first answer only. */
   choices?: ModelChoices | undefined
 }
 
@@ -30,14 +30,14 @@ type Asking = {
   earlier: EarlierAnswer
   context: Context
   account: Account
-  /** `undefined` for an answer that is text. */
+  /** `undefined` for a text answer. */
   typed: TypedAnswer | undefined
   resources: RunResources & { models: StickyModels }
 }
 
 /**
  * Calls the model for one turn, and once more with a shorter history when the provider found the first too long (D5.6). An answer that an
- * earlier process has got is not asked for again.
+ * earlier process has received is reused.
  */
 export async function* askModel(
   input: Asked,
@@ -67,7 +67,7 @@ export async function* askModel(
   return { answer: shorter, route: shorter.servedBy ?? second.primary }
 }
 
-/** The answer that another process got from the model, each block in one increment. */
+/** Repeats the answer that another process received from the model; each block is one delta. */
 function* repeatAnswer(
   { model, answer }: NonNullable<EarlierAnswer>,
   { first: { primary, fallback }, account }: Pick<Asking, 'first' | 'account'>,

@@ -4,7 +4,7 @@ import { truncate } from '../../../kernel/text.ts'
 import type { SchemaChecker, SchemaProblem } from '../../../platform/schemas/port.ts'
 import { type Repair, type Repaired, repairedValues, withoutNulls } from './repair.ts'
 
-/** A longer answer is no valid output. */
+/** A longer answer is not accepted as an output. */
 export const MAX_OUTPUT_CHARS = 1_000_000
 const MAX_DEPTH = 64
 const FENCE = '```'
@@ -23,7 +23,7 @@ export function parseOutput(answer: string): Parsed {
   return { problem: `is nested deeper than ${MAX_DEPTH} levels` }
 }
 
-/** The parser's message quotes the model's own text only. */
+/** It is safe to show the parser's message: it quotes only the model's own text. */
 function parse(text: string): Parsed {
   try {
     return { value: JSON.parse(text) as unknown }
@@ -40,14 +40,14 @@ function contentOfFence(text: string): string | undefined {
   return isOneLine ? withoutLabel(content?.slice(0, -FENCE.length) ?? '') : undefined
 }
 
-/** Removes the name of the language behind the opening fence. */
+/** Removes the name of the language after the opening fence. */
 const withoutLabel = (content: string): string => content.replace(/^[A-Za-z]\w*/, '')
 
 const MAX_PROBLEMS = 10
 const MAX_PATH_CHARS = 200
 const MAX_MESSAGE_CHARS = 300
 
-/** The problems as callers see them. A message may quote a long text of the model or of the schema. */
+/** The problems in the form that callers see. Messages are shortened, because they may quote long texts of the model or the schema. */
 export const shownProblems = (problems: readonly SchemaProblem[]): OutputProblem[] =>
   problems.slice(0, MAX_PROBLEMS).map(({ path, message }) => ({
     path: truncate(path, MAX_PATH_CHARS),
@@ -57,8 +57,8 @@ export const shownProblems = (problems: readonly SchemaProblem[]): OutputProblem
 export type CheckedOutput = Repaired | { problems: readonly SchemaProblem[] }
 
 /**
- * Reads an answer and checks it against the schema. One that does not fit is read again as what it may mean (`repairedValues`): it is taken
- * where exactly one value fits. The problems are those of the text, or those of the value.
+ * Reads an answer and checks it against the schema. If it does not fit, possible repairs are tried (`repairedValues`); one is taken if
+ * exactly one fits.
  */
 export async function checkOutput(
   answer: string,
@@ -81,10 +81,10 @@ export async function checkOutput(
   return only && !another ? only : whole
 }
 
-/** How often properties are left out: the checker names ten problems at a time. */
+/** How often null properties are removed: the checker names ten problems at a time. */
 const MAX_ROUNDS = 5
 
-/** Checks the value against the schema. Where it does not fit, optional properties that are null are left out. */
+/** Checks the value against the schema. If it does not fit, optional properties that are null are removed. */
 async function fitOf(
   given: unknown,
   schema: JsonObject,

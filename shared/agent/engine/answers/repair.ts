@@ -10,8 +10,9 @@ export type Repaired = { value: unknown; repairs: readonly Repair[] }
 const MAX_CANDIDATES = 8
 
 /**
- * The values that an answer may mean which is not just JSON: objects and arrays that stand whole in the text, with their syntax
- * repaired, or written as a JSON text. Nothing that was cut off or left out is completed. The caller checks which of them fits.
+ * The JSON values that an answer may mean if it is not plain JSON: objects and arrays that are complete within the text, with
+ * their syntax repaired, or encoded as a JSON string. Values that were cut off or abbreviated are never completed. The caller
+ * checks which of them fits.
  */
 export function repairedValues(answer: string): Repaired[] {
   const text = answer.trim()
@@ -35,11 +36,14 @@ function textsIn(text: string): Repaired[] {
 /** jsonrepair takes quadratic time for some longer texts. */
 const MAX_REPAIRED_CHARS = 100_000
 
-/** Stand for the strings of a segment while it is repaired: the library misreads brackets and commas in some of them. */
+/** Delimit placeholders for the strings of a segment during its repair: the library misreads brackets and commas in some strings. */
 const [OPEN, CLOSE] = ['\uE000', '\uE001']
 const STAND_IN = /\uE000(\d+)\uE001/g
 
-/** Not where something is left out, which the library would close: the value would be another one than the model meant. */
+/**
+ * Repairs the syntax of a segment. A segment with an ellipsis is refused: the library would close the gap, and the
+ * value would differ from what the model meant.
+ */
 function repairSyntax(segment: string): unknown {
   if (segment.length > MAX_REPAIRED_CHARS || segment.includes(OPEN) || !LIKE_JSON.test(segment)) return undefined
   const strings: string[] = []
@@ -62,7 +66,7 @@ function restored(value: unknown, strings: readonly string[]): unknown {
   return Object.fromEntries(entries)
 }
 
-/** A string that was misread, with another one within it, keeps the characters of that as they stood. */
+/** Replaces placeholders by their strings. A placeholder inside a longer string keeps its characters unchanged. */
 function restoredText(text: string, strings: readonly string[]): string {
   const [whole, index] = /^\uE000(\d+)\uE001$/.exec(text) ?? []
   if (whole === undefined) return text.replaceAll(STAND_IN, (_, each) => (strings[Number(each)] ?? '').slice(1, -1))
@@ -70,12 +74,12 @@ function restoredText(text: string, strings: readonly string[]): string {
   return (parseJson(escaped) ?? JSON.parse(jsonrepair(escaped))) as string
 }
 
-/** The beginning of an object or array, which a bracket in prose is not. */
+/** Matches the beginning of an object or array, but not a bracket in prose. */
 const LIKE_JSON = /^(?:\{\s*(?:["'}]|\w+\s*:)|\[\s*(?:["'{[\]\d-]|true|false|null))/
 
 const MAX_STARTS = 32
 
-/** The objects and arrays of a text that end where they begin to, outermost first, from left to right. */
+/** The complete outermost objects and arrays of a text, from left to right. */
 function segmentsOf(text: string): string[] {
   const segments: string[] = []
   let at = 0
@@ -84,7 +88,17 @@ function segmentsOf(text: string): string[] {
     if (start < 0) break
     const end = endOf(text, at + start)
     if (end !== undefined) segments.push(text.slice(at + start, end))
-    if (end === undefined && LIKE_JSON.test(text.slice(at + start, at + start + 100))) break // What is inside it is a part only.
+    if (end === undefined && LIKE_JSON.test(text.slice(at + start, at + start + 100))) break // The
+    // value
+    // was
+    // cut
+    // off:
+    // objects
+    // inside
+    // it
+    // are
+    // only
+    // parts.
     at = end ?? at + start + 1
   }
   return segments

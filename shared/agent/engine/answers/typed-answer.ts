@@ -14,20 +14,20 @@ import type { Answer } from '../turn.ts'
 import { done, type Totals, withTotals } from '../usage.ts'
 import { checkOutput, correctionPrompt, repairWarning, shownProblems } from './output.ts'
 
-/** The form that the last answer of an agent must have. */
+/** The format that the last answer of an agent must have. */
 export type AnswerForm = StructuredOutput & {
   checker: Pick<SchemaChecker, 'check'>
   native: NativeForm
 }
 
-/** Whether a provider is asked for the form by its own feature. */
+/** Whether the provider's own feature for structured output is used. */
 export type NativeForm = {
   isUsed(): Promise<boolean>
-  /** The provider has rejected a request with the feature: it is not used any more. */
+  /** Called when the provider has rejected a request with the feature; it is not used any more. */
   refuse(): void
 }
 
-/** The feature is tried: a rejection costs one request. */
+/** Uses the feature until the provider rejects it, which costs one request. */
 export function triedForm(): NativeForm {
   let isRefused = false
   return {
@@ -39,7 +39,7 @@ export function triedForm(): NativeForm {
 /** How often an agent may answer until its output is valid (D6.4, D41.2). */
 export const MAX_TRIES = 3
 
-/** What follows an answer: the end with a value, another try, or the end without. */
+/** The result of checking an answer: a valid value, another try, or the end without a value. */
 export type CheckedAnswer =
   | { kind: 'ok'; output: unknown; warning: WarningEvent | undefined }
   | { kind: 'correct'; prompt: string; problems: readonly OutputProblem[] }
@@ -47,7 +47,7 @@ export type CheckedAnswer =
 
 type Ask = (form: StructuredOutput | undefined) => AsyncGenerator<readonly AgentEvent[], Answer, undefined>
 
-/** The tries of one agent to give an answer of the form. */
+/** The tries of one agent to give an answer in the required format. */
 export class TypedAnswer {
   readonly #form: AnswerForm
   readonly #taken: ModelRoute[] = []
@@ -65,8 +65,8 @@ export class TypedAnswer {
   }
 
   /**
-   * Asks a model for an answer of the form, and once more without the form where it rejects the first request that has it: it takes those
-   * that follow, then.
+   * Asks a model for an answer in the required format. If it rejects the first such request, it is asked once more without the provider's
+   * feature; once it has accepted one, a rejection has another cause.
    */
   async *ask(ask: Ask, primary: ModelRoute): ReturnType<Ask> {
     const { name, schema, native } = this.#form
@@ -97,7 +97,7 @@ export class TypedAnswer {
 
 const mayBeOfForm = ({ code, reason }: Failure): boolean => code === 'provider_rejected' && reason.startsWith('http_4')
 
-/** The checks of a process wait in a queue with an end; an answer that was paid for is checked a little later. */
+/** How long a check is repeated while the process's queue of checks is full: an answer that was paid for must not be lost. */
 const BUSY_MS = 10_000
 const BUSY_PAUSES_MS = [100, 1_000] as const
 const isBusy = (cause: unknown): boolean => hasKind(cause, 'unavailable') || hasKind(cause, 'rate_limit')
@@ -113,7 +113,7 @@ export const correctionWarning = (problems: readonly OutputProblem[]): WarningEv
   detail: { problems },
 })
 
-/** The end of a run whose last turn is complete. `checked` is `undefined` for one that answers with text. */
+/** The last events of a run whose last turn is complete. `checked` is `undefined` for one that answers with text. */
 export function* lastEvents(
   checked: CheckedAnswer | undefined,
   spent: Totals,

@@ -25,7 +25,7 @@ export type ContextOptions = {
   /** Summaries come from the run's own models. */
   models: Models
   signal: AbortSignal
-  /** Counts the summaries. */
+  /** Counts the model calls for summaries. */
   account: Pick<Account, 'sideCall'>
 }
 
@@ -33,15 +33,18 @@ export type ContextOptions = {
 export type Context = {
   /** Estimate of the next request's tokens. */
   readonly tokens: number
-  /** Records the provider's count of the request that was just answered. Says so when the count shows that the server has cut it. */
+  /**
+   * Records the provider's count of the request that was just answered. Yields a warning when the count shows that the
+   * server has cut the request.
+   */
   measure(usage: CountedUsage | undefined, route: ModelRoute): Generator<AgentEvent, void, undefined>
-  /** Compacts the history when the next request comes near the window. `undefined`: the history is so short that no window is near. */
+  /** Compacts the history when the next request nearly fills the window. `undefined`: the history is so short that it fits every window. */
   compactIfNeeded(): AsyncGenerator<AgentEvent, void, undefined> | undefined
   /** Compacts the history and returns whether to send it again. `undefined`: the provider did not reject the request as too long. */
   compactAfterRejection(answer: Answer): AsyncGenerator<AgentEvent, boolean, undefined> | undefined
 }
 
-/** The windows of the catalogue hold a shorter history, so that most runs need not look them up. */
+/** Every window in the catalogue holds a shorter history, so most runs need not look up the window. */
 const MIN_CHARS = 16_000
 /** The tokens of a context window whose size is unknown, so that no history grows without a limit. */
 const UNKNOWN_WINDOW = 2_000_000
@@ -74,7 +77,7 @@ export function createContext(options: ContextOptions): Context {
       if (!usage?.input || usage.input <= 0) return
       const { chars, compactions, measured } = conversation
       const now = { tokens: usage.input, chars, fixedChars: sizes.fixedChars, model, compactions }
-      // What a file costs is a guess, too rough to tell that a part is missing.
+      // The cost of a file is a guess, too rough to detect that a part is missing.
       if (!isCutSilently(measured, now) || hasShownFiles(conversation.messages)) return conversation.measure(now)
       conversation.noteCut(now)
       yield cutWarning(now)
@@ -91,7 +94,7 @@ export function createContext(options: ContextOptions): Context {
 class Sizes {
   readonly #options: ContextOptions
   #fixed: number | undefined
-  /** The window that a rejection has named, or the size of the request that was rejected. */
+  /** The window that a rejection has named, or else the size of the rejected request. */
   #named = Number.POSITIVE_INFINITY
 
   constructor(options: ContextOptions) {
@@ -109,7 +112,7 @@ class Sizes {
     return tokensIn(conversation.chars, { fixedChars: this.fixedChars, perChar: this.#perChar })
   }
 
-  /** No window that anybody knows is near: it need not be looked up. */
+  /** Whether the request fits every known window, so that the model's window need not be looked up. */
   get areSmall(): boolean {
     const { conversation, models } = this.#options
     const { provider, model } = models.main().primary

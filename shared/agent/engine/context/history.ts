@@ -19,9 +19,9 @@ const MAX_SUMMARY_CHARS = 8_000
 const MIN_SAVED_PART = 0.1
 
 /**
- * Plans how a history fits into `targetChars` (D5.6): tool outputs of older turns are trimmed first; when that is not enough,
- * older turns are summarised, and at last the outputs of the newest turns are shortened. A history that cannot fit is made as short
- * as possible.
+ * Plans how a history fits into `targetChars` (D5.6): tool outputs of older turns are trimmed first; if that is not enough, older
+ * turns are summarised, and finally the outputs of the newest turns are shortened. A history that cannot fit is made as short as
+ * possible.
  */
 export function planCompaction(messages: readonly Message[], { fixedChars, targetChars }: SizeGoal): CompactionPlan {
   const plan = planWithoutNewest(messages, { fixedChars, targetChars })
@@ -48,7 +48,10 @@ const TURNS_KEPT = 2
 
 type Trimmed = { messages: readonly Message[]; trimmedOutputs: number }
 
-/** Files of older turns are left out, and those of earlier prompts are only named. The last turns keep their outputs: the model has not used them yet. */
+/**
+ * Trims older turns: their files are left out, and files of earlier prompts are only named. The last turns keep their
+ * outputs, because the model has not used them yet.
+ */
 function trimOutputs(messages: readonly Message[]): Trimmed {
   const turns = indexesOf(messages, 'assistant')
   const untrimmedFrom = turns.at(-TURNS_KEPT) ?? 0
@@ -70,7 +73,7 @@ function trimOutputs(messages: readonly Message[]): Trimmed {
   return { messages: withResults(named, (index) => index < untrimmedFrom, trim), trimmedOutputs }
 }
 
-/** The files of messages, of which models are only told the names. */
+/** The files of messages that models know by name only. */
 export const namedFiles = (messages: readonly Message[]): AttachedFile[] =>
   messages.flatMap((message) =>
     message.role === 'user' ? (message.files ?? []).map((file) => ({ ...file, is_named: true as const })) : [],
@@ -101,7 +104,7 @@ function shortenOutputs(messages: readonly Message[], maxChars: number): Trimmed
 /** More than the note about a shortened output needs. */
 const NOTE_CHARS = 100
 
-/** The limit for each of the lengths with which they add up to `total`. */
+/** The common limit for all lengths at which their sum is `total`. */
 function commonLimit(lengths: readonly number[], total: number): number {
   let left = total
   const ascending = lengths.toSorted((a, b) => a - b)
@@ -127,9 +130,9 @@ const withResults = (
 type Split = Pick<CompactionPlan, 'older' | 'kept'>
 
 /**
- * Keeps as much as fits of the last two prompts and the turns behind them, and at least the last prompt. When the turns behind
- * the last prompt alone are too long, it keeps as many of the last as fit, at least two. The kept part never begins with tool
- * results, so that no call is separated from its results.
+ * Keeps as much as fits of the last two prompts and their turns, and at least the last prompt. If the turns of the last prompt
+ * alone are too long, it keeps as many of the newest as fit, at least two. The kept part never begins with tool results, so
+ * that no call is separated from its results.
  */
 function split(messages: readonly Message[], maxChars: number): Split {
   const prompts = indexesOf(messages, 'user')

@@ -4,16 +4,16 @@ import { perToolList } from '../../providers/tool-list.ts'
 /** The tokens that a provider counted in a request, and the characters of the request's history and of its fixed parts. */
 export type Measure = { tokens: number; chars: number; fixedChars: number; model: string; compactions: number }
 
-/** No model's window is smaller: a lower count is none of a whole window. */
+/** No model's window is smaller, so a lower count does not show a full window. */
 const MIN_WINDOW_TOKENS = 1_000
-/** Growth below this says nothing: counts differ a little. */
+/** Smaller growth is ignored, because counts differ a little. */
 const MIN_GROWTH_TOKENS = 200
-/** The part of the expected growth below which a count stands still. */
+/** A count that grows by less than this part of the expected growth has not grown. */
 const STANDS_STILL = 0.1
 
 /**
- * Whether the server has cut the request without a word: the request has grown since the one before, at the same model, and the count of its
- * tokens has fallen or stands still.
+ * Whether the server has cut the request without an error: the request is longer than the one before, for the same model, but the count of
+ * its tokens has fallen or not grown.
  */
 export function isCutSilently(before: Measure | undefined, now: Measure): boolean {
   if (before?.model !== now.model || before.compactions !== now.compactions) return false
@@ -65,16 +65,16 @@ type UserMessage = Extract<Message, { role: 'user' }>
 const shownFiles = ({ files = [], attachments }: UserMessage) =>
   attachments ?? files.filter(({ is_named: isNamed }) => !isNamed)
 
-/** Whether the model sees more than text of a history. */
+/** Whether the model gets more than text from a history. */
 export const hasShownFiles = (messages: readonly Message[]): boolean =>
   messages.some((message) => {
     if (message.role === 'tool') return message.results.some(({ attachments }) => attachments)
     return message.role === 'user' && shownFiles(message).length > 0
   })
 
-/** The ratio of English prose, for as long as no provider has counted. */
+/** The ratio of English prose, used until a provider has reported a count. */
 const TOKENS_PER_CHAR = 1 / 4
-/** Bounds of the ratio in real text. A count beyond them is not a real count. */
+/** Bounds of the ratio in real text. A count outside them cannot be real. */
 const MAX_TOKENS_PER_CHAR = 2
 const MIN_TOKENS_PER_CHAR = 1 / 10
 

@@ -13,7 +13,7 @@ type Lengths = { maxChars: number; summaryChars: number }
 type Calls = Pick<RunResources, 'models' | 'signal'> & { account: Pick<Account, 'sideCall'> }
 
 /**
- * Has a model summarise messages, in one call that is no turn of the run. Yields the call's warnings, and returns `undefined` when no model
+ * Asks a model to summarise messages, in one call that is no turn of the run. Yields the call's warnings, and returns `undefined` when no model
  * made a summary.
  */
 export async function* summarize(

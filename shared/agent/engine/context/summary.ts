@@ -6,10 +6,10 @@ import { namedFiles } from './history.ts'
 
 const MARK = '[Summary of the earlier conversation, which was shortened because it had become too long]\n'
 
-/** How many files of older messages are still named behind the summary: the newest ones. */
+/** How many files of older messages, the newest ones, are named after the summary. */
 const MAX_NAMED = 50
 
-/** Renders a summary of messages as the history keeps it. */
+/** Makes the message with which the history keeps a summary. */
 export function summaryMessage(summary: string, older: readonly Message[] = []): Message {
   const files = namedFiles(older).slice(-MAX_NAMED)
   return { role: 'user', text: MARK + summary, ...(files.length > 0 && { files }) }
@@ -43,8 +43,7 @@ export function transcriptWithin(messages: readonly Message[], maxChars: number)
 const PROMPT_CHARS = 200
 
 /**
- * Replaces a summary when no model has made one: any earlier summary, then the beginnings of the user's prompts, of which the
- * newest are kept.
+ * Replaces a summary when no model has made one: any earlier summary, then the beginnings of the user's newest prompts.
  */
 export function digestOf(messages: readonly Message[], maxChars: number): string {
   const texts = messages.flatMap((message) => (message.role === 'user' ? [message.text] : []))

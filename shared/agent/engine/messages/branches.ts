@@ -1,7 +1,7 @@
 import { newId } from '../../../kernel/ids.ts'
 import type { Message, MessageStamp } from '../../providers/port.ts'
 
-/** A stamp of an older release, whose histories have no branches, names neither itself nor the message before. */
+/** A stamp of an older release, whose histories have no branches, has neither an id nor a parent. */
 type StoredStamp = Omit<MessageStamp, 'id' | 'parent'> & Partial<Pick<MessageStamp, 'id' | 'parent'>>
 
 /** Links messages that name no parent, each to the one before it; the first one to `parent`. */
@@ -31,7 +31,7 @@ export function branchTo(all: readonly Message[], head: string | null): readonly
   return branch.reverse()
 }
 
-/** The ids of the messages that none follows, oldest first. */
+/** The ids of the messages without a following one, oldest first. */
 export function branchEnds(all: readonly Message[]): string[] {
   const parents = new Set(all.map(({ stamp }) => stamp?.parent))
   return all.flatMap(({ stamp }) => (stamp && !parents.has(stamp.id) ? [stamp.id] : []))
@@ -39,7 +39,7 @@ export function branchEnds(all: readonly Message[]): string[] {
 
 /**
  * Finds a message by its id or by the id that its client has given it, or else the last message of the run with this id. A client may give
- * an edited message the id of the one before: the newest counts, or the newest with this text where there is one.
+ * an edited message the id of the one before: the newest of them is returned, or the newest with this text if there is one.
  */
 export function findNamed(all: readonly Message[], name: string, text?: string): Message | undefined {
   const isNamed = ({ stamp, client }: Message) => stamp?.id === name || client === name
@@ -52,8 +52,8 @@ export function findNamed(all: readonly Message[], name: string, text?: string):
 }
 
 /**
- * Replaces one branch by a shorter one, which begins anew. What only this branch had is gone. Other branches keep what they follow; those
- * that follow a message which is kept have the shorter beginning, too.
+ * Replaces one branch by a shorter one with a new beginning. Messages that only this branch had are dropped. Other branches keep their
+ * messages; those that follow a kept message get the shorter beginning, too.
  */
 export function withBranchReplaced(
   all: readonly Message[],
@@ -79,7 +79,7 @@ export function withBranchReplaced(
   return at < 0 ? [...left, ...added] : left.toSpliced(at, 0, ...added)
 }
 
-/** Links the messages of a branch anew, from its beginning. */
+/** Sets the parents of all messages of a branch again, from its beginning. */
 export const relinked = (branch: readonly Message[]): readonly Message[] =>
   branch.map((message, i) => {
     const parent = headOf(branch.slice(Math.max(0, i - 1), i))
@@ -95,7 +95,7 @@ type Place = Omit<MessageStamp, 'id'>
 
 /**
  * Stamps the messages that have no stamp, and links each to the one before. They are numbered from the end, the last one with `last.seq`: the summary that replaces older
- * messages gets a number that one of these had, so that a reader who goes on behind a number misses nothing newer.
+ * messages gets a number that one of these had, so that a reader who continues after a number misses nothing newer.
  */
 export function withStamps(messages: readonly Message[], { parent, ...last }: Place): readonly Message[] {
   let { seq } = last

@@ -9,18 +9,18 @@ import { branchEnds, branchTo, findNamed } from './branches.ts'
 type Shown = ApiType<'SessionMessage'>
 type Block = Shown['blocks'][number]
 
-/** The branch of a session that its next message continues, all of its messages if there are others, and its id, which the cursors of its pages hold. */
+/** A session's current branch, all of its messages if there are other branches, and its id, which the cursors of its pages contain. */
 export type SessionHistory = { sessionId: string; messages: readonly Message[]; all?: readonly Message[] }
 type PageFilter = { limit: number; cursor?: string; runId?: string; head?: string }
 
-/** A page with more is sent only when its first message alone is larger. */
+/** A page is larger only if its first message alone is. */
 const MAX_PAGE_BYTES = 128 * 1024
 
-/** The most ends of branches that a page names, of which these are the newest. */
+/** The most branch ends that a page names; the newest are named. */
 const MAX_BRANCHES = 100
 
 /**
- * Returns a page of one branch of a session's history, or of what one run has added to it, oldest first (D23). Throws `invalid_request` for
+ * Returns a page of one branch of a session's history, or of one run's messages in it, oldest first (D23). Throws `invalid_request` for
  * a cursor of another list, and for a head that the session does not have.
  */
 export function messagePage(

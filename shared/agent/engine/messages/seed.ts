@@ -14,11 +14,12 @@ type Call = Typed<'tool_use'>
 const MAX_BYTES = 1024 * 1024
 
 /**
- * Returns the history that a session begins with (D23.4). Throws `invalid_request` for one that no session has: the user begins, and may follow everything
- * but a tool call, the assistant does not follow itself, and each tool call has its result in the next message.
+ * Returns the history that a session begins with (D23.4). Throws `invalid_request` for a history that no session can have. Its rules: the user
+ * begins, a user message may follow anything but a tool call, the assistant does not follow itself, and each tool call has its result in the next
+ * message.
  */
 export function seedHistory(seeds: readonly Seed[]): Message[] {
-  const measured = seeds.map(({ attachments: _data, ...seed }) => seed) // Bytes of files do not stay in the history.
+  const measured = seeds.map(({ attachments: _data, ...seed }) => seed) // Bytes of files are not kept in the history, so they are not measured.
   if (jsonBytes(measured) > MAX_BYTES)
     throw invalidRequest(`messages must have at most ${MAX_BYTES} bytes as JSON; send fewer of them, or shorter ones`, {
       param: '/messages',
@@ -75,7 +76,7 @@ function readMessage(seed: Seed, index: number, { roles, calls, hasResults = fal
   return { role, text }
 }
 
-/** Thinking is left out: providers take back only what they have signed. An answer to results may have no words (D4.4), and becomes an empty list. */
+/** Thinking is left out: providers accept only thinking that they have signed. An answer to tool results may be empty (D4.4). */
 function readAnswer(blocks: readonly Block[], at: string, mayBeEmpty: boolean): AssistantBlock[] {
   const read = blocks.flatMap((block, i): AssistantBlock[] => {
     const place = `${at}/blocks/${i}`

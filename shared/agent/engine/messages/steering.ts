@@ -2,33 +2,33 @@ import { conflict, tooMany } from '../../../kernel/errors.ts'
 import type { RunErrorCode, Steer } from '../../../kernel/events.ts'
 import type { Message } from '../../providers/port.ts'
 
-/** What waits for the model's next call at most, as messages of a session do (D4.6). */
+/** How many texts may wait for the model's next call; the same limit as for waiting messages of a session (D4.6). */
 export const MAX_WAITING_STEERS = 8
 const RETRY_SECS = 5
 
-/** The state of another process: what it was told, and in which turn the model has read it, as far as it has. */
+/** The state from another process: the texts that it received, and the turns in which the model has read the first of them. */
 export type SteeringState = { steers: readonly KnownSteer[]; turns: readonly number[] }
 
-/** Without its text once the turn that has read it is complete: the history has it. */
+/** The text is left out once the turn that has read it is complete, because the history has it. */
 export type KnownSteer = Omit<Steer, 'text'> & Partial<Pick<Steer, 'text'>>
 
-/** What people tell one run while it is at work, in order: each reaches the model once, before its next answer (D49). */
+/** The texts that people send to a running run, in order: each reaches the model once, before its next answer (D49). */
 export class Steering {
   #steers: KnownSteer[] = []
-  /** The turns in which the model has read the first of them. */
+  /** The turns in which the model has read the first of the texts. */
   #turns: number[] = []
   #isClosed = false
-  /** How many the store was given. */
+  /** How many of the texts were given to the store. */
   #given = 0
 
-  /** An earlier process has begun the run, and knew these. */
+  /** Restores the texts that an earlier process of the run has received. */
   restore({ steers, turns }: SteeringState): void {
     this.#steers = [...steers]
     this.#turns = [...turns]
     this.#given = steers.length
   }
 
-  /** Throws `conflict` behind the last answer, and `rate_limit` while too many wait. The same one again changes nothing. */
+  /** Throws `conflict` after the last answer, and `rate_limit` while too many texts wait. Adding the same text again changes nothing. */
   add(steer: Steer): void {
     if (this.#steers.some(({ id }) => id === steer.id)) return
     if (this.#isClosed) throw runHasEnded()
@@ -44,30 +44,33 @@ export class Steering {
     return this.#turns.length < this.#steers.length
   }
 
-  /** How many turns the run gets in addition, so that its model reads these texts. */
+  /** How many additional turns the run gets, so that its model can read these texts. */
   get turnCount(): number {
     return new Set(this.#turns).size + (this.isWaiting ? 1 : 0)
   }
 
-  /** Those that the model reads in this turn. */
+  /** Takes the texts that the model reads in this turn. */
   take(turn: number): Steer[] {
     const taken = this.#waiting
     for (const _ of taken) this.#turns.push(turn)
     return taken
   }
 
-  /** Those that were taken for this turn before. */
+  /** The texts that were already taken for this turn. */
   takenIn(turn: number): Steer[] {
     return this.#steers.filter((steer, i): steer is Steer => this.#turns[i] === turn && isWhole(steer))
   }
 
-  /** The last answer is complete: nothing more is taken. Returns `false` when one waits, so that the run goes on. */
+  /** Called when the last answer is complete: no more texts are accepted. Returns `false` when one still waits, so that the run continues. */
   close(): boolean {
     this.#isClosed ||= !this.isWaiting
     return this.#isClosed
   }
 
-  /** The run ends before the model could read those that wait. They stay in the history as its prompt does, unless another process goes on. */
+  /**
+   * Called when the run ends before the model could read the waiting texts. They stay in the history, like its prompt,
+   * unless another process continues the run.
+   */
   leave({ aborted, reason }: AbortSignal, turn: number): Message[] {
     if (aborted && reason === ('worker_lost' satisfies RunErrorCode)) return []
     this.#isClosed = true
@@ -78,12 +81,12 @@ export class Steering {
     return this.#steers
   }
 
-  /** The turns in which the model has read the first of them. */
+  /** The turns in which the model has read the first of the texts. */
   get turns(): readonly number[] {
     return this.#turns
   }
 
-  /** Those that the store lacks, or all of them, behind `turns` complete turns. */
+  /** The texts that are not stored yet, or all of them. Those read in the first `turns` turns are given by id only. */
   toStore(isAll: boolean, turns: number): readonly KnownSteer[] {
     const from = isAll ? 0 : this.#given
     this.#given = this.#steers.length
@@ -92,7 +95,7 @@ export class Steering {
       .map((steer, i) => ((this.#turns[from + i] ?? Infinity) <= turns ? { id: steer.id } : steer))
   }
 
-  /** The run has ended. */
+  /** Forgets the texts when the run has ended. */
   forget(): void {
     this.#isClosed = true
     this.#steers = []

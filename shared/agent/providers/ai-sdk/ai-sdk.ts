@@ -30,7 +30,7 @@ export type AiSdkSettings = {
 /** How many models' objects are kept: creating one builds the schema of its chunks. */
 const MAX_MODELS = 64
 
-/** Opens a provider over the AI SDK's package for its dialect. Only the package's `doStream` is used. */
+/** Opens a provider with the AI SDK's package for its dialect. Only the package's `doStream` is used. */
 export async function createAiSdkProvider(settings: AiSdkSettings): Promise<ModelProvider> {
   const { type, dialect, baseUrl, apiKey = '', limits, options, leftOut, instance } = settings
   const watches = new WeakMap<AbortSignal, CallWatch>()

@@ -8,8 +8,8 @@ type Bytes = Awaited<ReturnType<ReadableStreamDefaultReader<Uint8Array>['read']>
 export type BodyReader = Pick<ReadableStreamDefaultReader<Uint8Array>, 'read'>
 
 /**
- * Reads the body of an event stream, each event as the package takes it (`EventFields`). Once the model has named its finish reason, the
- * body ends after a short time, and so it does where the connection breaks then: the answer is whole.
+ * Reads the body of an event stream, each event in the form that the package accepts (`EventFields`). Once the model has sent its finish
+ * reason the answer is complete: the body then ends after a short time, or when the connection breaks.
  */
 export class EventBody implements BodyReader {
   readonly #body: BodyReader

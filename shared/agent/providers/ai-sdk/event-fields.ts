@@ -3,14 +3,14 @@ import { isJsonObject } from '../../../kernel/json.ts'
 import type { VendorDialect } from './vendors.ts'
 
 /**
- * Reads the events of one answer before the package does, which checks each field of each event, also those that nobody needs. `fit`
- * returns an event as the package takes it: what the engine does not need is left out or filled in.
+ * Reads the events of one answer before the package, which checks every field of each event, needed or not. `fit` returns an event
+ * that the package accepts: fields that the engine does not need are left out or filled in.
  */
 export interface EventFields {
-  /** The model has named its finish reason: what follows are token counts at most. */
+  /** The model has sent its finish reason: only token counts may follow. */
   readonly isFinished: boolean
   fit(event: JsonObject): JsonObject
-  /** The events that a finished answer still lacks when its stream ends. */
+  /** The events that are missing in a finished answer when its stream ends. */
   rest(): JsonObject[]
 }
 
@@ -87,7 +87,7 @@ class GoogleFields implements EventFields {
   }
 }
 
-/** The parts of a candidate that are read: texts, calls and their signatures. */
+/** The parts of a candidate that are used: texts, calls and their signatures. */
 function googleCandidate({ content, finishReason, finishMessage }: JsonObject): JsonObject {
   const parts = listOf(objectOf(content)['parts']).filter(isJsonObject)
   const isRead = ({ text, functionCall, thoughtSignature }: JsonObject) =>
@@ -99,7 +99,7 @@ function googleCandidate({ content, finishReason, finishMessage }: JsonObject): 
   }
 }
 
-/** Servers that copy OpenAI's responses leave out ids, places and statuses, and count less. */
+/** Servers that copy OpenAI's responses leave out ids, places and statuses, and report fewer counts. */
 class ResponsesFields implements EventFields {
   isFinished = false
   #index = -1
@@ -189,7 +189,7 @@ const FIELDS: Record<VendorDialect, new () => EventFields> = {
   'openai-responses': ResponsesFields,
 }
 
-/** What is no number and yet a count is -1, which is no count: the usage is then estimated. */
+/** Replaces a count that is not a number by -1, which means unknown: the usage is then estimated. */
 const countsIn = (usage: unknown): JsonObject =>
   Object.fromEntries(
     Object.entries(objectOf(usage)).flatMap(([name, count]) => {

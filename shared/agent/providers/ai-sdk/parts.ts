@@ -17,7 +17,7 @@ const NOTHING: readonly ModelPart[] = []
 
 /** Converts the package's parts of one answer into `ModelPart`s: blocks without ids, one open at a time. Unknown parts are skipped. */
 export class PartReader {
-  /** The answer's tool calls: they are made only when the answer is whole, so they follow its end. */
+  /** The answer's tool calls. They run only when the answer is complete, so they follow its end. */
   readonly calls: Call[] = []
   hasText = false
   readonly #inputs = new Map<string, CallInput>()
@@ -42,9 +42,9 @@ export class PartReader {
     return part.type === 'tool-call' && !part.providerExecuted ? this.#addCall(part) : NOTHING
   }
 
-  /** Converts the finish reason; `undefined` when it is no regular end. */
+  /** Converts the finish reason; `undefined` when the answer did not end regularly. */
   toFinishReason({ unified, raw }: LanguageModelV4FinishReason): FinishReason | undefined {
-    // Only the responses API sends no reason, for a whole answer.
+    // Only the responses API sends no reason when the answer is complete.
     const ending = raw === undefined && (unified === 'stop' || unified === 'tool-calls') ? 'stop' : endingOf(raw ?? '')
     if (ending === undefined || ending === 'filtered') return undefined
     if (ending === 'length') return 'max_tokens'
@@ -85,7 +85,7 @@ export class PartReader {
     input.add(delta)
   }
 
-  /** A call that is sent twice is made once. */
+  /** A call that is sent twice is added once. */
   #addCall({ toolCallId, toolName, input: whole, providerMetadata }: StreamPart<'tool-call'>): readonly ModelPart[] {
     const ended = this.#closeBlock()
     const input = isJson(whole) ? whole : (this.#inputs.get(toolCallId)?.text ?? whole)
@@ -104,7 +104,7 @@ export class PartReader {
     if (own) this.#meta = { ...this.#meta, ...own }
   }
 
-  /** Ends the open block. Empty thinking is dropped, unless it carries data that is to be sent back, as redacted thinking does. */
+  /** Ends the open block. Empty thinking is dropped, unless it has data that must be sent back, like redacted thinking. */
   #closeBlock(): readonly ModelPart[] {
     const [kind, isEmpty, own] = [this.#openBlock, this.#isBlockEmpty, this.#meta]
     this.#openBlock = undefined
@@ -116,7 +116,7 @@ export class PartReader {
   }
 }
 
-/** `undefined` when the provider has counted nothing. */
+/** `undefined` when the provider has reported no counts. */
 export function toUsage({ inputTokens, outputTokens }: LanguageModelV4Usage): CountedUsage | undefined {
   return checkedUsage({
     input: inputTokens.total === 0 ? undefined : inputTokens.total, // The packages put 0 for a count that is missing.

@@ -54,7 +54,7 @@ export function toCallOptions(
 const toToolChoice = (choice: NonNullable<ModelChoices['toolChoice']>) =>
   typeof choice === 'string' ? { type: choice } : { type: 'tool' as const, toolName: choice.name }
 
-/** The configured options in the package's words; the package leaves out what the model does not take. */
+/** The configured options under the package's names; the package leaves out options that the model does not accept. */
 function optionFields(options: ModelOptions): Partial<LanguageModelV4CallOptions> {
   const { max_output_tokens: maxOutputTokens, temperature, reasoning_effort: reasoning, headers } = options
   return {
@@ -70,7 +70,7 @@ type OwnOptions = SharedV4ProviderOptions[string]
 const parallelOf = ({ parallelToolCalls }: Vendor, { parallel_tool_calls: isAllowed }: ModelOptions) =>
   isAllowed === undefined ? undefined : parallelToolCalls?.(isAllowed)
 
-/** `own` holds what this request adds to the vendor's options in its namespace. */
+/** `own` contains the options that this request adds in the vendor's namespace. */
 function providerOptionsFor(
   { namespace, providerOptions }: Vendor,
   own: OwnOptions,
@@ -79,7 +79,7 @@ function providerOptionsFor(
   return { providerOptions: { ...providerOptions, [namespace]: { ...providerOptions?.[namespace], ...own } } }
 }
 
-/** Some providers reject a blank one. */
+/** Some providers reject a blank stop sequence. */
 const stopsOf = ({ stopSequences }: ModelRequest, { reportsStops }: Vendor): string[] =>
   reportsStops ? stopSequences.filter((stop) => stop.trim() !== '') : []
 
@@ -134,7 +134,7 @@ const toFilePart = ({ name: filename, mediaType, base64: data }: Attachment) => 
   data: { type: 'data' as const, data },
 })
 
-/** Anthropic refuses a text of white space alone. */
+/** Anthropic refuses a text that is only white space. */
 const textPart = (text: string) => (text.trim() === '' ? [] : [{ type: 'text' as const, text }])
 
 /** Thinking is sent only with this provider's own signature: others reject or ignore it. */

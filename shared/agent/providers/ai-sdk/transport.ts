@@ -9,7 +9,7 @@ export type Fetch = typeof globalThis.fetch
 
 /** `fetch` over a connection pool of its own. */
 export async function createTransport(options: ConnectionOptions): Promise<Fetch> {
-  // Loaded here: it takes some 25 MiB, and a process that calls no such provider does not need it.
+  // Loaded only here: it takes some 25 MiB, and a process without such a provider does not need it.
   const undici = await import('undici')
   const dispatcher = openConnections(options)
   const fetch: typeof undici.fetch = (url, init) => {
@@ -33,8 +33,8 @@ export function withQueryOf(base: URL, transport: Fetch): Fetch {
 type Watched = { dialect: VendorDialect; watches: WeakMap<AbortSignal, CallWatch> }
 
 /**
- * Wraps `fetch` so that the watch of each call sees its bytes, and the package gets events as it takes them (`EventBody`). The watch is
- * found by the call's signal, which the package hands through to `fetch`. Redirects are not followed: they would carry the key to another host.
+ * Wraps `fetch` so that the watch of each call sees its bytes, and the package gets events that it accepts (`EventBody`). The watch is found by
+ * the call's signal, which the package passes to `fetch`. Redirects are not followed: they would carry the key to another host.
  */
 export function createWatchedFetch(transport: Fetch, { dialect, watches }: Watched): Fetch {
   return async (input, init) => {

@@ -106,7 +106,7 @@ function takenOptions({ request, options, leftOut }: Turn): ModelOptions {
   return Object.fromEntries(Object.entries(chosenOptions(options, request)).filter(isTaken))
 }
 
-/** The package reports what it left out by itself. */
+/** Notes the options that the package reports as left out. */
 function noteUnsupported({ warnings }: StartPart, { request, leftOut }: Turn): void {
   for (const warning of warnings) if (warning.type === 'unsupported') leftOut.add(request.model, warning.feature)
 }
@@ -118,7 +118,7 @@ function toFailure(error: unknown, { breach, isSent }: CallWatch, { call, limits
   return classifyFailure(error, call) ?? packageFailure(error, call)
 }
 
-/** Classifies an error of the package that holds no status: there was no connection, or the stream has a wrong format. */
+/** Classifies an error of the package without a status: there was no connection, or the stream has a wrong format. */
 function packageFailure(error: unknown, call: FailedCall): Failure {
   const { name, data, statusCode } = error as { name?: string; data?: unknown; statusCode?: number }
   if (name === 'AI_APICallError' && statusCode === undefined) return connectionFailure('', call)

@@ -8,7 +8,7 @@ import type { ModelRequest } from '../port.ts'
 import { isStrictSchema } from '../strict-schema.ts'
 import { ANTHROPIC_IDS, COMMON_IDS, type IdForm } from '../tool-ids.ts'
 
-/** The dialects that are spoken through the AI SDK's packages. */
+/** The dialects that use the AI SDK's packages. */
 export type VendorDialect = Extract<Dialect, 'openai-responses' | 'anthropic' | 'google'>
 
 /** A dialect as its package implements it, and the properties in which it differs from the others. */
@@ -16,24 +16,24 @@ export type Vendor = {
   /** The key of this dialect's data in a part's `meta`: signatures, item ids. Data of other keys is not sent to it. */
   namespace: string
   model(id: string): LanguageModelV4
-  /** The answer tells which stop sequence ended it. Others get none: the engine enforces them (D4.11). */
+  /** The answer names the stop sequence that ended it. Other dialects are sent none: the engine enforces them (D4.11). */
   reportsStops?: true
   providerOptions?: SharedV4ProviderOptions
   /** The setting for parallel tool calls, in the namespace; missing where the provider has none. */
   parallelToolCalls?(isAllowed: boolean): SharedV4ProviderOptions[string]
   /** Further settings, in the namespace, for every request. */
   settingsFor?(request: ModelRequest, options: ModelOptions): SharedV4ProviderOptions[string]
-  /** The tier in which an answer was made, of what it says at its end; missing where there are none. */
+  /** Reads the service tier of an answer from its last metadata; missing for a provider without tiers. */
   tierOf?(metadata: SharedV4ProviderMetadata | undefined): unknown
-  /** Further settings, in the namespace, for a request whose answer is to be JSON of this schema. */
+  /** Further settings, in the namespace, for a request whose answer must be JSON that fits this schema. */
   structuredOutput?(schema: JsonObject): SharedV4ProviderOptions[string]
-  /** Marks the end of a prefix to be cached; missing where the provider caches without marks. */
+  /** Marks the end of a prefix to be cached; missing if the provider caches without marks. */
   cachePoint?: SharedV4ProviderOptions
   toolIds: IdForm
-  /** The files that it takes besides images and PDFs. Instead of any other file it gets a text in the message. */
+  /** The files that it accepts besides images and PDFs. Any other file is replaced by a text in the message. */
   takesAudio?: true
   takesTextFiles?: true
-  /** Tells whether an error part only reports an event that the package does not know. */
+  /** Whether an error part only reports an event that the package does not know. */
   isIgnorable?(error: unknown): boolean
 }
 
@@ -66,7 +66,7 @@ const openAi = (provider: OpenAi): Vendor => ({
   structuredOutput: (schema) => ({ strictJsonSchema: isStrictSchema(schema) }),
 })
 
-/** Tool inputs are used as a whole; streaming them would add a request field that gateways do not know. */
+/** Tool inputs are not streamed: that would add a request field which some gateways do not know. */
 const anthropic = (provider: (id: string) => LanguageModelV4): Vendor => ({
   namespace: 'anthropic',
   model: (id) => provider(id),

@@ -9,20 +9,23 @@ import { type BatchAnswer, type BatchCall, GOES_LIVE } from './port.ts'
 /** The connections of a provider. */
 export type Transport = { send: Send; fetch: typeof globalThis.fetch }
 
-/** The answers of a vendor's batches to the calls of one execution. With `missing` it is rehearsed: calls without an answer are noted there, and sent to nobody. */
+/**
+ * The answers of a vendor's batches to the calls of one execution. With `missing`, the execution is only tried: calls
+ * without an answer are collected there and not sent.
+ */
 export type ItemAnswers = { traceId: string; answers: ReadonlyMap<string, BatchAnswer>; missing?: BatchCall[] }
 
-/** What a vendor takes for a call in a batch, as a part of the price of the same call now. */
+/** The price of a call in a batch, as a part of the price of the same live call. */
 const PRICE_FACTOR = 0.5
-/** Agents that run at the same time make their calls within it: the first failure ends the others. */
+/** Agents that run in parallel make their calls within this time; after it the first call without an answer fails, which ends all of them. */
 const GATHER_MS = 50
 
 type Settings = { item: ItemAnswers; agent: string; base: string }
 type Answered = { status: number; type: string; text: string }
 
 /**
- * The model calls of one agent, in their order: those that a batch has answered are taken from there, and the next ones are sent as always. A call has the id of the
- * execution, the agent and the number, so that an execution that begins anew asks for nothing twice.
+ * The model calls of one agent, in their order: calls that a batch has answered use that answer, and later ones are sent live. A call's id consists
+ * of the execution, the agent and the number, so that a repeated execution asks for nothing twice.
  */
 export class AnsweredCalls {
   readonly #settings: Settings
@@ -36,12 +39,12 @@ export class AnsweredCalls {
     this.#prefix = `${item.traceId.slice('trace_'.length)}-${hash('sha256', agent).slice(0, 8)}`
   }
 
-  /** Whether the next call has its answer, so that nobody is called. */
+  /** Whether the next call is not sent to the provider. */
   get isAnswered(): boolean {
     return this.#settings.item.missing !== undefined || this.#stored() !== undefined
   }
 
-  /** The connections of the provider, with what is answered taken out of them. */
+  /** Wraps the provider's connections, so that calls with a stored answer are not sent. */
   readonly behind = (live: Transport): Transport => {
     return {
       send: async (url, request) => {
@@ -57,7 +60,7 @@ export class AnsweredCalls {
     }
   }
 
-  /** The same provider, whose answers from a batch cost less. */
+  /** The same provider, with the lower price for answers from a batch. */
   priced(provider: ModelProvider): ModelProvider {
     return {
       ...provider,
@@ -84,7 +87,7 @@ export class AnsweredCalls {
     return `${this.#prefix}-${this.#count}`
   }
 
-  /** `undefined`: the call is to be sent. */
+  /** `undefined`: the call must be sent live. */
   async #next(url: string, body: string | Uint8Array): Promise<Answered | undefined> {
     const { item, base } = this.#settings
     const [id, stored] = [this.#id, this.#stored()]
@@ -102,7 +105,7 @@ export class AnsweredCalls {
   }
 }
 
-/** A failure after which nobody asks in another way: of a refusal it is tried without what may have been refused. */
+/** A failure that is not tried again. Another 4xx would be: without the option that may have been refused. */
 const NOT_YET: BatchAnswer = { status: 401, body: { error: { message: 'this call has no answer yet' } } }
 
 const toSendResponse = ({ status, type, text }: Answered): SendResponse => ({

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../../kernel/events.ts'
 import { isJsonObject } from '../../../kernel/json.ts'
 import type { BatchCall } from './port.ts'
 
-/** How a vendor streams an answer that it has given whole: the adapters read streams alone. By the end of the path of its call. */
+/** How a vendor would stream a complete answer, because the adapters read only streams. Selected by the end of the call's path. */
 const STREAMS: [path: RegExp, events: (answer: JsonObject) => JsonObject[]][] = [
   [/\/chat\/completions$/, ofChat],
   [/\/responses$/, ofResponses],
@@ -10,7 +10,7 @@ const STREAMS: [path: RegExp, events: (answer: JsonObject) => JsonObject[]][] = 
   [/:generateContent$/, (answer) => [answer]],
 ]
 
-/** The answer to a call as the stream of server-sent events that the same call would have got. */
+/** Converts the answer to a call into the server-sent events that the live call would have got. */
 export function asEvents(path: string, answer: JsonObject): string {
   const [, eventsOf = () => []] = STREAMS.find(([pattern]) => pattern.test(path)) ?? []
   const frames = eventsOf(answer).map((event) => {
@@ -20,7 +20,7 @@ export function asEvents(path: string, answer: JsonObject): string {
   return `${frames.join('')}${path.endsWith('/chat/completions') ? 'data: [DONE]\n\n' : ''}`
 }
 
-/** The call without what asks for a stream, or a tier, which no batch takes. */
+/** The call without the fields for a stream or a service tier, which batches do not accept. */
 export function asBatched(url: string, base: string, body: JsonObject): Pick<BatchCall, 'path' | 'body'> {
   const { stream: _stream, stream_options: _options, service_tier: _tier, ...rest } = body
   const path = new URL(url).pathname.slice(new URL(base).pathname.replace(/\/$/, '').length)

@@ -38,7 +38,7 @@ const MAX_PAGES = 50
 
 type Http = {
   get(path: string, query?: Record<string, string>): Promise<JsonObject>
-  /** The lines of an answer that is JSONL, without those that cannot be read. */
+  /** The parsed lines of a JSONL answer, without unreadable ones. */
   lines(path: string): Promise<JsonObject[]>
   post(path: string, body?: object): Promise<JsonObject>
 }
@@ -60,7 +60,7 @@ function createHttp({ type: provider, baseUrl, apiKey, headers: own, send }: Acc
     get: async (path, query) => objectOf(await ask('GET', endpointOf(base, path, query))),
     async lines(path) {
       const all = (await ask('GET', endpointOf(base, path))).split('\n')
-      const last = all.pop() ?? '' // Without a line end it may be cut off.
+      const last = all.pop() ?? '' // A last line without a line end may be cut off.
       return [...all.map(parseJson).filter(isJsonObject), ...(last.trim() === '' ? [] : [objectOf(last)])]
     },
     async post(path, body) {
@@ -100,7 +100,7 @@ const idOf = (value: unknown): string => {
 
 type Listed = { batches: JsonObject[]; next: string | undefined }
 
-/** The newest batches of an account, among which a lost one is looked for. */
+/** The newest batches of an account, among which a lost one is searched. */
 async function* newest(read: (after: string | undefined) => Promise<Listed>): AsyncGenerator<JsonObject> {
   let after: string | undefined
   for (let pages = 0; pages < MAX_PAGES; pages++) {
@@ -111,7 +111,7 @@ async function* newest(read: (after: string | undefined) => Promise<Listed>): As
   }
 }
 
-/** A page of a list that names its last entry to go on behind it. */
+/** A page of a list whose next page begins after the last entry's id. */
 const pageOf = ({ data, has_more: hasMore }: JsonObject): Listed => {
   const batches = listOf(data)
   return { batches, next: hasMore === true ? idOf(batches.at(-1)?.['id']) : undefined }
@@ -157,11 +157,11 @@ function openaiBatches({ get, lines, post }: Http): VendorBatches {
   }
 }
 
-/** Between our clock and the vendor's when a batch is submitted, with the time that it takes. */
+/** The most difference between our clock and the vendor's, including the time of a submission. */
 const CLOCKS_MS = 300_000
 const sizeOf = (counts: unknown) => Object.values(fieldsOf(counts)).reduce((sum: number, each) => sum + Number(each), 0)
 
-/** Anthropic Message Batches keep nothing of ours beside the calls, which only the results name, at the end. */
+/** Anthropic Message Batches: they keep no mark, and only the results at the end show the ids of our calls. */
 function anthropicBatches({ get, lines, post }: Http): VendorBatches {
   const resultsOf = (id: string) => lines(`/messages/batches/${id}/results`)
   const STATUS: Record<string, number> = { invalid_request_error: 400, overloaded_error: 529, rate_limit_error: 429 }

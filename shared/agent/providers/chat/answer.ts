@@ -28,7 +28,7 @@ export type AnswerSource = {
   stopSequences: readonly string[]
   /** `lines`: Ollama's own format, a JSON object on each line. */
   framing: 'events' | 'lines'
-  /** An end without text and without a tool call is a valid one. */
+  /** Whether an answer without text and without a tool call is valid. */
   mayBeEmpty: boolean
 }
 
@@ -36,7 +36,7 @@ type FinishReason = Extract<ModelPart, { type: 'finish' }>['reason']
 
 /** Converts one answer from bytes to parts. Unknown fields are ignored. */
 export class ChatAnswer {
-  /** The last part has been returned, or the call was left. */
+  /** Whether the last part was returned, or the caller has left. */
   isOver = false
   readonly #source: AnswerSource
   readonly #stream: StreamParser
@@ -44,7 +44,7 @@ export class ChatAnswer {
   readonly #tags = new ThinkTags()
   readonly #calls: ToolCalls
   readonly #details = new ReasoningDetails()
-  /** The bytes of an answer that is no event stream but one JSON document. */
+  /** The bytes of an answer that is one JSON document instead of an event stream. */
   #document: Uint8Array[] | undefined
   #hasBytes = false
   #parts: ModelPart[] = []
@@ -64,7 +64,7 @@ export class ChatAnswer {
         : new EventParser((data) => this.#readEvent(data))
   }
 
-  /** The model has named its finish reason: the answer is whole, whatever becomes of the connection. */
+  /** Whether the model has sent its finish reason: the answer is then complete, even if the connection breaks. */
   get isFinished(): boolean {
     return this.#finishReason !== undefined
   }
@@ -146,7 +146,7 @@ export class ChatAnswer {
     return true
   }
 
-  /** Whether the server names a stop sequence of the request as the reason of the end. */
+  /** Whether the server reports that a stop sequence of the request ended the answer. */
   #findStop({ stop_reason: stop, matched_stop: matched = stop }: Choice): boolean {
     if (matched !== undefined) this.#source.quirks.namesStops = true
     return typeof matched === 'string' && this.#source.stopSequences.includes(matched)
@@ -161,7 +161,7 @@ export class ChatAnswer {
     return !isPresent(calls) || this.#addToolCalls(calls)
   }
 
-  /** Servers name the same thinking twice, or one of the fields is empty beside another. */
+  /** Some servers send the same thinking in two fields, or one of the fields is empty. */
   #addThinking({ reasoning_content: own, reasoning, reasoning_details: details }: Delta): void {
     if (typeof own === 'string') this.#source.quirks.sendsReasoning = true
     const detailed = isPresent(details) ? this.#details.add(details) : ''
@@ -182,7 +182,7 @@ export class ChatAnswer {
     this.#parts.push(kind === 'text' ? { type: 'text_delta', text } : { type: 'thinking_delta', text })
   }
 
-  /** A refusal is streamed as text. It is remembered, because the finish reason behind it is an ordinary `stop`. */
+  /** A refusal is streamed as text. It is remembered, because the finish reason after it is an ordinary `stop`. */
   #addRefusal(refusal: string): void {
     this.#isRefused = true
     this.#addDelta('text', refusal)
@@ -208,7 +208,7 @@ export class ChatAnswer {
     this.#parts.push({ type: 'thinking_end', ...(meta && { meta: { [NAMESPACE]: { origin, ...meta } } }) })
   }
 
-  /** Some servers end without a finish reason. The answer counts as whole when it has content and no tool call is incomplete. */
+  /** Some servers end without a finish reason. The answer is taken as complete when it has content and no tool call is incomplete. */
   #done(): void {
     const isWhole = this.#hasText || !this.#calls.isEmpty
     if (this.#finishReason === undefined && isWhole && this.#calls.areComplete) this.#finishReason = 'stop'

@@ -15,7 +15,7 @@ import { ChatTurn } from './turn.ts'
 
 export type ChatSettings = {
   type: ProviderType
-  /** Required for a type without an address of its own. */
+  /** Required for a type without a default address. */
   baseUrl: string | undefined
   apiKey: string | undefined
   limits: ModelLimits
@@ -74,7 +74,10 @@ function isTakenInChat(mediaType: string): boolean {
 
 const isTakenByOllama = (mediaType: string): boolean => /^(?:image|text)$/.test(fileKindOf(mediaType) ?? '')
 
-/** An address that names the server only, or its own API, is called in Ollama's format; any other selects the chat format. */
+/**
+ * Whether Ollama's own format is used: for an address with only the host, or with the path of Ollama's own API. Any
+ * other path selects the chat format.
+ */
 const isOllamaRoot = (baseUrl: string | undefined): boolean =>
   baseUrl === undefined ||
   PROVIDER_TYPES.ollama.ownFormatPath?.test(new URL(baseUrl).pathname.replace(/\/+$/, '')) === true

@@ -1,12 +1,12 @@
 import { isJsonObject, parseJson } from '../../../kernel/json.ts'
 import type { ChatUsage } from './usage.ts'
 
-/** One chunk of a streamed completion: the fields that are read. Servers differ, so every field is checked before use. */
+/** One chunk of a streamed completion: the fields that are used. Servers differ, so every field is checked before use. */
 export type Chunk = {
   error?: unknown
   choices: Choice[]
   usage?: ChatUsage | null
-  /** OpenAI's name of the tier in which the answer was made. */
+  /** OpenAI's name of the tier that served the answer. */
   service_tier?: unknown
 }
 
@@ -15,7 +15,7 @@ export type Choice = {
   /** In place of `delta` when the completion is not streamed. */
   message?: Delta | null
   finish_reason?: unknown
-  /** The stop sequence that ended the answer, as vLLM names it, and as SGLang does. */
+  /** The stop sequence that ended the answer, under vLLM's name and under SGLang's. */
   stop_reason?: unknown
   matched_stop?: unknown
   /** Where Moonshot counts its tokens. */

@@ -9,7 +9,7 @@ export const NAMESPACE = 'chat'
 
 const MISTRAL = /mistral|ministral|magistral|codestral|devstral|pixtral|voxtral/i
 
-/** Converts a history into messages that every server of the format takes. `origin` is the server's host. */
+/** Converts a history into messages that every server of the format accepts. `origin` is the server's host. */
 export function toConversation({ model, messages }: ModelRequest, origin: string): JsonObject[] {
   const isMistral = MISTRAL.test(`${origin} ${model}`)
   const lastUser = messages.findLastIndex(({ role }) => role === 'user')
@@ -38,14 +38,14 @@ function joinContent({ content: first }: JsonObject, { content: second }: JsonOb
 
 const partsOf = (content: unknown): unknown[] => (Array.isArray(content) ? content : [{ type: 'text', text: content }])
 
-/** A run that ended between two turns leaves results without an answer, behind which Mistral refuses a message of the user. */
+/** A run that ended between two turns leaves tool results without an answer. Mistral refuses a user message after them, so an answer is added. */
 const withAnswers = (messages: readonly JsonObject[]): JsonObject[] =>
   messages.flatMap((message, index) => {
     const isUnanswered = message['role'] === 'user' && messages[index - 1]?.['role'] === 'tool'
     return isUnanswered ? [{ role: 'assistant', content: '(no answer)' }, message] : [message]
   })
 
-/** `isInTurn`: the message is part of the tool calls that are under way. */
+/** `isInTurn`: the message belongs to the current turn's tool calls. */
 type Place = { origin: string; isInTurn: boolean }
 
 function toMessages(message: Message, place: Place): JsonObject[] {
@@ -74,15 +74,15 @@ function toFile(file: Attachment): JsonObject {
   return { type: 'input_audio', input_audio: { data: base64, format: isWav(mediaType) ? 'wav' : 'mp3' } }
 }
 
-/** A message of files alone has no text, and a blank one is refused by some servers. */
+/** A message of only files has no text; some servers refuse a blank one. */
 function toContent({ text, attachments = [] }: Extract<Message, { role: 'user' }>): string | JsonObject[] {
   if (attachments.length === 0) return text
   return [...(text.trim() === '' ? [] : [{ type: 'text', text }]), ...attachments.map(toFile)]
 }
 
 /**
- * During tool calls some servers require their `reasoning_content` back (DeepSeek, Kimi), OpenRouter its `reasoning_details` always,
- * and others reject the fields (Groq, Mistral). So each server gets back only what it has sent.
+ * During tool calls some servers require their `reasoning_content` back (DeepSeek, Kimi); OpenRouter always requires its
+ * `reasoning_details`; others reject these fields (Groq, Mistral). So each server gets back only the fields that it has sent.
  */
 function toAssistant(blocks: AssistantBlock[], { origin, isInTurn }: Place): JsonObject[] {
   let text = ''
@@ -110,7 +110,7 @@ function toAssistant(blocks: AssistantBlock[], { origin, isInTurn }: Place): Jso
   ]
 }
 
-/** Google's models require the signature of a tool call back in this format too. */
+/** Google's models require the signature of a tool call back, also in this format. */
 function toCall(block: Extract<AssistantBlock, { type: 'tool_use' }>, origin: string): JsonObject {
   const { id, toolName, input, meta } = block
   const { thought_signature } = ownMeta(meta, origin)

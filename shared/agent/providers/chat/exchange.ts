@@ -37,14 +37,14 @@ export class ChatExchange {
       this.#watch.beginRead()
       const { done, value } = await bytes.next()
       if (done) return undefined
-      if (value.length > LARGE_BYTES) await eventLoop.enter() // To parse it takes a millisecond.
+      if (value.length > LARGE_BYTES) await eventLoop.enter() // Parsing a large chunk takes a millisecond.
       return this.#watch.accept(value, true) ? value : this.#breachFailure()
     } catch (error) {
       return this.#breachFailure() ?? classifyFailure(error, call) ?? connectionFailure('', call)
     }
   }
 
-  /** The model has named its finish reason: what follows gets a short time. */
+  /** Call it when the model has sent its finish reason: the rest gets a short time. */
   expectRest(): void {
     this.#watch.expectRest()
   }
@@ -55,8 +55,8 @@ export class ChatExchange {
   }
 
   /**
-   * Call it after the model's last event: reads the response to its end for a short time, so that the connection is reused. A flow aborts
-   * its signal as soon as it has its answer.
+   * Call it after the model's last event: reads the response to its end for a short time, so that the connection is reused. The caller's
+   * abort is ignored from then on, because a flow aborts its signal as soon as it has its answer.
    */
   drain(): void {
     if (!this.#bytes) return
@@ -96,9 +96,9 @@ export class ChatExchange {
         chunks.push(value)
       }
     } catch {
-      // The status and the bytes so far are used.
+      // The error is ignored: the status and the bytes so far are used.
     }
-    return new TextDecoder().decode(Buffer.concat(chunks)) // Without a byte order mark.
+    return new TextDecoder().decode(Buffer.concat(chunks)) // This drops a byte order mark.
   }
 
   #breachFailure(): Failure | undefined {

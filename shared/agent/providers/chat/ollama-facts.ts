@@ -3,19 +3,19 @@ import type { Send } from '../port.ts'
 
 type Server = { chatUrl: string; headers: Record<string, string>; send: Send }
 
-/** How long an answer counts: the server may load a model again with another window. */
+/** How long an answer is valid: the server may load a model again with another window. */
 const KEEP_MS = 60_000
 /** A server that takes longer is not waited for. */
 const TIMEOUT_MS = 2_000
 const MAX_MODELS = 64
 const MAX_BYTES = 1024 * 1024
 
-/** A model that is not loaded is loaded with the server's own window, as the first turn would do it. */
+/** A model that is not loaded is loaded with the server's own window, as the first turn would do. */
 const LOAD_TIMEOUT_MS = 120_000
 
 type Known = { tokens: number | undefined; until: number }
 
-/** Asks an Ollama server for facts about its models; `undefined` for what it does not tell. Never rejects. */
+/** Asks an Ollama server for facts about its models; a fact that it does not report is `undefined`. Never rejects. */
 export function createOllamaFacts({ chatUrl, headers, send }: Server) {
   const root = chatUrl.replace(/\/(?:api\/chat|(?:v1\/)?chat\/completions).*$/, '')
   const known = new Map<string, Known>()
@@ -48,7 +48,7 @@ export function createOllamaFacts({ chatUrl, headers, send }: Server) {
 
 type Ask = (path: string, fields: object | undefined, caller: AbortSignal, ms?: number) => Promise<unknown>
 
-/** The window with which a model is loaded, or its own setting; else the model is loaded, and the server's default counts. */
+/** The window with which a model is loaded, or its own setting; otherwise the model is loaded, and gets the server's default. */
 async function windowOf(model: string, ask: Ask, caller: AbortSignal): Promise<number | undefined> {
   const loaded = loadedWindow(await ask('/api/ps', undefined, caller), model)
   if (loaded !== undefined) return loaded

@@ -14,7 +14,10 @@ type Target = {
   options: ModelOptions
   leftOut: LeftOut
   origin: string
-  /** The window that the server has told, if it was asked: sent back, so that the model is not loaded again with another one. */
+  /**
+   * The window that the server has reported, if it was asked. It is sent with each request, so that the model is not
+   * loaded again with another window.
+   */
   windowOf(model: string): number | undefined
 }
 
@@ -23,7 +26,7 @@ export function createOllamaBody({ options, leftOut, origin, windowOf }: Target)
   return (given) => {
     const { model, messages: all, output, system } = given
     const { toolChoice } = given.choices ?? {}
-    const tools = toolChoice === 'none' ? [] : leftOut.takenTools(given) // There is no field for it.
+    const tools = toolChoice === 'none' ? [] : leftOut.takenTools(given) // Ollama's format has no field for the tool choice.
     const messages = leftOut.has(model, 'attachments') ? withoutAttachments(all) : all
     const conversation = toConversation({ ...given, messages }, origin)
     if (toolChoice && tools.length > 0) leftOut.add(model, 'tool_choice')
@@ -32,7 +35,7 @@ export function createOllamaBody({ options, leftOut, origin, windowOf }: Target)
       model,
       messages: toMessages(system ? [{ role: 'system', content: system }, ...conversation] : conversation),
       stream: true,
-      // The server would cut the oldest messages, and say nothing.
+      // Otherwise the server would cut the oldest messages silently.
       truncate: false,
       shift: false,
       ...(optional.effort !== undefined && { think: optional.effort }),
@@ -70,7 +73,7 @@ function thinkOf(effort: ModelOptions['reasoning_effort']): string | boolean | u
   return effort === 'high' || effort === 'xhigh' ? 'high' : 'low'
 }
 
-/** Converts messages of the chat format: images stand apart, arguments are objects, and results name their tool. */
+/** Converts messages of the chat format: images are in a separate field, arguments are objects, and results name their tool. */
 function toMessages(messages: readonly JsonObject[]): JsonObject[] {
   const toolNames = new Map<unknown, unknown>()
   return messages.map(({ role, content, reasoning_content: thinking, tool_calls, tool_call_id }) => {
@@ -91,7 +94,7 @@ function toCall({ id, function: called }: JsonObject) {
   return { id, function: { name, arguments: parseJson(json) ?? {} } }
 }
 
-/** PDFs are named by the text of their result; Ollama takes images only. */
+/** Ollama accepts only images; the text of a result names its PDFs. */
 function toContent(content: unknown): { content: string; images?: string[] } {
   if (!Array.isArray(content)) return { content: typeof content === 'string' ? content : '' }
   const parts = content.filter(isJsonObject)

@@ -18,11 +18,11 @@ export const chatUrl = (type: ProviderType, baseUrl: string | undefined): string
 
 /** Facts about a server, most of which its answers have shown. Kept for as long as the provider is open. */
 export type ServerQuirks = {
-  /** Its origin. Data that a server has attached to a block is sent back to that server only. */
+  /** The server's origin. Data that a server has attached to a block is sent back only to that server. */
   readonly origin: string
-  /** It sends thinking in the field `reasoning_content`, and may require it back there. */
+  /** The server sends thinking in the field `reasoning_content`, and may require it back there. */
   sendsReasoning: boolean
-  /** It names the stop sequence that ended an answer. */
+  /** The server names the stop sequence that ended an answer. */
   namesStops: boolean
 }
 
@@ -93,7 +93,7 @@ function optionalFields(request: ModelRequest, target: Target): Partial<Record<O
 const toToolChoice = (choice: NonNullable<ModelChoices['toolChoice']>) =>
   typeof choice === 'string' ? choice : { type: 'function', function: choice }
 
-/** The two names of the output limit: the newer one is OpenAI's, and the other one what the copies take. */
+/** The two names of the output limit: the newer one is OpenAI's, the other one is accepted by its copies. */
 function limitField(model: string, { type, leftOut }: Target): OptionalPart {
   if (type === 'openai') return leftOut.has(model, 'max_completion_tokens') ? 'max_tokens' : 'max_completion_tokens'
   return leftOut.has(model, 'max_tokens') ? 'max_completion_tokens' : 'max_tokens'
@@ -112,8 +112,8 @@ const rejectsStops = (model: string) => /(?:^|\/)(?:o\d|gpt-[5-9]|grok-[3-9])/.t
 const MAX_STOPS = 4
 
 /**
- * The engine enforces all stop sequences (D4.11), so they are sent only to a server that says which of them it found; the format
- * itself cannot tell. Some servers reject a blank one.
+ * The engine enforces all stop sequences (D4.11), so they are sent only to a server that reports which one it found, which the
+ * format itself does not provide. Some servers reject a blank one.
  */
 const stopsOf = ({ model, stopSequences }: ModelRequest, { namesStops }: ServerQuirks): string[] =>
   namesStops && !rejectsStops(model) ? stopSequences.filter((stop) => stop.trim() !== '').slice(0, MAX_STOPS) : []
@@ -123,7 +123,7 @@ const refusesReasoningWithTools = (model: string) => /(?:^|\/)gpt-5\.(?:[6-9]|\d
 
 const CACHED = { cache_control: { type: 'ephemeral' } }
 
-/** OpenRouter passes Anthropic's cache points on. Other gateways may refuse the field. */
+/** OpenRouter forwards Anthropic's cache points. Other gateways may refuse the field. */
 const takesCachePoints = (origin: string, model: string): boolean =>
   /(?:^|\.)openrouter\.ai$/.test(origin) && /(?:^|\/)claude-/.test(model)
 

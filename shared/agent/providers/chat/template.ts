@@ -14,7 +14,7 @@ const MAX_CHUNK_CHARS = 2_048
 const PROBE = '\u0000\u2063probe'
 
 /**
- * Reads the text of chunks without parsing them as a whole, which costs four times as much. Most servers send chunks that
+ * Reads the text of chunks without parsing the whole chunk, which would cost four times as much. Most servers send chunks that
  * differ in their text only. From a parsed chunk the template learns the characters before and after the text: a chunk with
  * the same characters around one JSON string differs in that text only.
  */
@@ -27,7 +27,7 @@ export class TextTemplate {
   /** The text of a chunk that matches the template, else `undefined`. */
   textOf(data: string): string | undefined {
     const [from, to] = [this.#head.length, data.length - this.#tail.length]
-    // Not `startsWith`: it costs ten times as much for a slice of a longer text, which `data` is.
+    // Not `startsWith`: it costs ten times as much when `data` is a slice of a longer text, as here.
     if (from === 0 || data.slice(0, from) !== this.#head || data.slice(to) !== this.#tail) return undefined
     const text = parseJson(data.slice(from, to))
     if (typeof text !== 'string') return undefined
@@ -35,7 +35,7 @@ export class TextTemplate {
     return text
   }
 
-  /** Learns from a chunk that holds a text and nothing else. */
+  /** Learns from a chunk that contains only a text. */
   learn(data: string, chunk: Chunk): void {
     if (++this.#chunks <= FIRST_CHUNKS || this.#attempts >= MAX_ATTEMPTS) return
     const text = data.length > MAX_CHUNK_CHARS ? undefined : onlyTextOf(chunk)

@@ -9,11 +9,11 @@ const CLOSE = '</think>'
  */
 export class ThinkTags {
   #state: 'start' | 'thinking' | 'text' = 'start'
-  /** Behind a tag, and no character other than white space has followed yet. */
+  /** Whether only white space has followed the last tag so far. */
   #isInGap = false
   #held = ''
 
-  /** No tag can follow: the text need not be passed in any more. */
+  /** Whether no tag can follow, so that the text need not be passed in any more. */
   get isDone(): boolean {
     return this.#state === 'text' && !this.#isInGap
   }

@@ -4,7 +4,7 @@ import { CallInput, isJson, isSameCall } from '../call-input.ts'
 import type { ModelPart } from '../port.ts'
 import { NAMESPACE } from './conversation.ts'
 
-/** A piece of a tool call. The first piece names the tool; every other field is missing on some server. */
+/** A piece of a tool call. The first piece names the tool; each other field is missing with some servers. */
 type Piece = {
   index?: unknown
   id?: unknown
@@ -14,7 +14,7 @@ type Piece = {
 
 type Call = { index: number | undefined; id: string; toolName: string; input: CallInput; signature: string | undefined }
 
-/** Assembles tool calls from their pieces. They are complete at the end of the answer only. */
+/** Assembles tool calls from their pieces. They are complete only at the end of the answer. */
 export class ToolCalls {
   readonly #origin: string
   readonly #calls: Call[] = []
@@ -22,12 +22,12 @@ export class ToolCalls {
   readonly #byIndex = new Map<number | undefined, Call>()
   readonly #byId = new Map<string, Call>()
 
-  /** `origin` is the server's host: the only one that gets its signatures back. */
+  /** `origin` is the server's host. Only that server gets its signatures back. */
   constructor(origin: string) {
     this.#origin = origin
   }
 
-  /** Every call names its tool, and its input is JSON. */
+  /** Whether every call names its tool and has JSON as its input. */
   get areComplete(): boolean {
     return this.#merged().every(({ toolName, input }) => toolName !== '' && isJson(input))
   }

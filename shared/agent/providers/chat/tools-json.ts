@@ -15,7 +15,7 @@ const toolsField = perToolList((tools) => Buffer.from(`,"tools":[${tools.map(too
 
 const known = new WeakMap<ToolDefinition, string>()
 
-/** Kept for each tool as well: every sub-agent has a list of its own. */
+/** Also cached for each tool, because every sub-agent has its own list. */
 function toolJson(tool: ToolDefinition): string {
   const json = known.get(tool) ?? toJson(tool)
   known.set(tool, json)

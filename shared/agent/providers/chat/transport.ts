@@ -4,7 +4,7 @@ import { PullIterator } from '../../../kernel/async/pull-iterator.ts'
 import { type ConnectionOptions, openConnections } from '../connections.ts'
 import type { Send, SendResponse } from '../port.ts'
 
-/** Addresses that are kept parsed. */
+/** How many parsed addresses are kept. */
 const MAX_TARGETS = 1_000
 
 type Target = { origin: string; path: string }
@@ -14,7 +14,7 @@ function toTarget(url: string): Target {
   return { origin, path: pathname + search }
 }
 
-/** Sends over a connection pool of its own. Enforces the limit for connecting only; `CallWatch` enforces the others. */
+/** Sends over its own connection pool. It enforces only the limit for connecting; `CallWatch` enforces the others. */
 export function createHttpSend(options: ConnectionOptions): Send {
   let pool: Dispatcher | undefined
   const targets = new LRUCache<string, Target>({ max: MAX_TARGETS, memoMethod: toTarget })
@@ -31,9 +31,8 @@ export function createHttpSend(options: ConnectionOptions): Send {
 const CHUNK_BYTES = 16 * 1024
 
 /**
- * One request and the body of its response, in chunks of what has arrived, at most 16 KiB each. While as many bytes are unread, the
- * connection is paused: what follows stays in its buffer and then in the kernel's. The streams of undici do the same at several times
- * the CPU cost.
+ * One request and the body of its response, in chunks of at most 16 KiB. While that many bytes are unread the connection is paused:
+ * later bytes stay in its buffer and then in the kernel's. The streams of undici do the same at several times the CPU cost.
  */
 class Exchange extends PullIterator<Uint8Array> implements Dispatcher.DispatchHandler {
   readonly response: Promise<SendResponse>
@@ -84,7 +83,7 @@ class Exchange extends PullIterator<Uint8Array> implements Dispatcher.DispatchHa
     if (this.#unreadBytes > 0) return this.#take()
     if (this.#end === 'whole') return undefined
     if (this.#end) throw this.#end
-    // Behind the promise, all that one read of the connection has brought is there.
+    // Waits one more promise, so that all bytes of one read of the connection have arrived.
     return new Promise<void>((resolve) => (this.#wake = resolve)).then(() => this.pull())
   }
 

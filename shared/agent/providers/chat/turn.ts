@@ -20,8 +20,8 @@ export type TurnInput = {
 }
 
 /**
- * One model call as an iteration over its parts, those of one read of the connection together. The next bytes are read when the last parts have been
- * taken. Leaving the iteration at any point closes the connection.
+ * One model call as an iteration over its parts, the parts of one read of the connection come together. The next bytes are read when the last parts
+ * have been taken. Leaving the iteration at any point closes the connection.
  */
 export class ChatTurn extends PullIterator<readonly ModelPart[]> {
   readonly #input: TurnInput
@@ -43,7 +43,7 @@ export class ChatTurn extends PullIterator<readonly ModelPart[]> {
     this.#exchange?.close()
   }
 
-  /** Reads until there are parts, or to the end. */
+  /** Reads until there are parts, or the stream ends. */
   protected override async pull(): Promise<readonly ModelPart[] | undefined> {
     const { signal, configFailure } = this.#input
     while (!this.#answer.isOver && !signal.aborted) {
@@ -55,7 +55,7 @@ export class ChatTurn extends PullIterator<readonly ModelPart[]> {
     return undefined
   }
 
-  /** Returns the parts of what was read, of which there may be none. */
+  /** Returns the parts in the bytes that were read; there may be none. */
   #partsOf(result: Uint8Array | Failure | undefined, exchange: ChatExchange): readonly ModelPart[] {
     if (result === undefined) return this.#answer.end()
     if (!(result instanceof Uint8Array)) {
@@ -71,13 +71,13 @@ export class ChatTurn extends PullIterator<readonly ModelPart[]> {
     return parts
   }
 
-  /** Starts the time for the rest of the response at the finish reason, and again at each part that a server sends after it. */
+  /** Starts the time limit for the rest of the response at the finish reason, and again at each later part. */
   #expectRest(exchange: ChatExchange, hasParts: boolean): void {
     if (!this.#isEnding || hasParts) exchange.expectRest()
     this.#isEnding = true
   }
 
-  /** Whether the server refused an option, without which the request can be sent again. */
+  /** Whether the server refused an option, so that the request can be sent again without it. */
   #canSendAgain(failure: Failure): boolean {
     const { leftOut, request } = this.#input
     return leftOut.learn(request.model, failure, this.#sent)

@@ -10,7 +10,7 @@ export type ChatUsage = {
   completion_tokens_details?: { reasoning_tokens?: unknown } | null
 }
 
-/** `undefined` when the server has counted nothing, or no whole numbers. */
+/** `undefined` when the server has reported no counts, or none that are whole numbers. */
 export function toUsage(usage: ChatUsage | undefined): CountedUsage | undefined {
   const details = usage?.prompt_tokens_details
   return checkedUsage({
@@ -21,7 +21,7 @@ export function toUsage(usage: ChatUsage | undefined): CountedUsage | undefined 
   })
 }
 
-/** xAI counts reasoning beside `completion_tokens`, all others within: the total tells. */
+/** xAI does not include reasoning in `completion_tokens`, all others do: the total shows which. */
 function outputOf(usage: ChatUsage | undefined): number {
   const completion = toNumber(usage?.completion_tokens)
   const reasoning = toNumber(usage?.completion_tokens_details?.reasoning_tokens)

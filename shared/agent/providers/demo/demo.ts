@@ -20,7 +20,7 @@ const PARTS_PER_YIELD = 32
 
 /**
  * The model of a server for which none is configured (D1.4), and of instances of type `demo`. Works offline; its answer depends on the request
- * only. One that is to fit a schema is a value made from the schema, unless the prompt has it say something.
+ * only. An answer that must fit a schema is generated from the schema, unless the prompt says what to answer.
  */
 export function createDemoProvider(): ModelProvider {
   return { type: 'demo', stream }
@@ -66,7 +66,7 @@ function scriptOf(messages: readonly Message[]): { acts: Act[]; since: readonly 
   return { acts: turnsOf(prompt?.role === 'user' ? prompt.text : '')[turn] ?? [], since }
 }
 
-/** The acts of a turn whose text must be JSON: nothing is echoed, and the last turn says the value. */
+/** The acts of a turn whose text must be JSON: nothing is echoed, and the last turn contains the value. */
 function structuredActs(messages: readonly Message[], { schema }: StructuredOutput): Act[] {
   const acts = scriptOf(messages).acts.filter(({ do: kind }) => kind !== 'echo')
   if (acts.some(({ do: kind }) => kind === 'call' || kind === 'say' || kind === 'fail')) return acts
@@ -81,7 +81,10 @@ function structuredActs(messages: readonly Message[], { schema }: StructuredOutp
 const noAnswer = ({ path, problem }: { path: string; problem: string }): string =>
   `the demo model has no answer for the output schema${path && ` at ${path}`}: ${problem}`
 
-/** The acts of this turn. The conversation starts with the introduction, every later question gets it short, and the last turn of a run reports the tools' results. */
+/**
+ * The acts of this turn. The conversation starts with the introduction, every later question gets a short form of it,
+ * and the last turn of a run reports the tools' results.
+ */
 function currentActs(messages: readonly Message[]): Act[] {
   const { acts, since } = scriptOf(messages)
   const results = since.flatMap((message) => (message.role === 'tool' ? message.results : []))
@@ -126,7 +129,7 @@ function toSteps(act: Act, messages: readonly Message[]): Step[] {
   ]
 }
 
-/** Splits a text into words, each with the blanks before it, as models stream them. */
+/** Splits a text into words, each with the blanks before it, like the pieces that models stream. */
 const words = (text: string): string[] => text.match(/\s*\S+(?:\s+$)?/g) ?? []
 
 type FailAct = Extract<Act, { do: 'fail' }>

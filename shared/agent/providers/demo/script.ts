@@ -4,7 +4,7 @@ import type { FailureCode } from '../port.ts'
 /** One thing the demo model does. */
 export type Act =
   | { do: 'say' | 'think'; text: string }
-  /** Text without a directive. */
+  /** A text without a directive is echoed. */
   | { do: 'echo'; text: string }
   /** The input is the JSON text of an object. */
   | { do: 'call'; toolName: string; input: string }
@@ -33,7 +33,7 @@ const DIRECTIVES =
 
 /**
  * Reads the acts of each turn from a prompt (D1.4). A turn ends with its tool call; the last turn, which may be empty, has the
- * acts after the last tool call. A text above the first directive says to people what the others do, and is no act.
+ * acts after the last tool call. A text before the first directive is a description for people, and no act.
  */
 export function turnsOf(prompt: string): Act[][] {
   const turns: Act[][] = [[]]

@@ -7,8 +7,8 @@ import { excerpt } from './excerpt.ts'
 import { addressSetting, contentFiltered, type FailedCall, failure, keySetting, RETRYABLE } from './failures.ts'
 
 /**
- * Classifies an error of a model call. Statuses and codes decide, and the provider's text only where the provider sends
- * neither. Returns `undefined` when the error holds none of them.
+ * Classifies an error of a model call. Statuses and codes decide, and the provider's text only if the provider sends
+ * neither. Returns `undefined` when the error has none of them.
  */
 export function classifyFailure(error: unknown, call: FailedCall): Failure | undefined {
   const refusal = findRefusal(error)
@@ -69,8 +69,9 @@ const TOO_LONG = new RegExp(
 )
 
 /**
- * The text is not read for 401 and 403: no provider reports a long conversation with these. Rate limits count tokens too, so 429 means
- * one only when the single request is above the limit. 413 means the same as a long conversation, because a shorter one cures it.
+ * For 401 and 403 the text is not read: no provider reports a long conversation with these. Rate limits count tokens, too, so 429
+ * means a long conversation only when the single request is above the limit. 413 always does, because a shorter conversation solves
+ * it.
  */
 const isTooLong = ({ status, providerCodes, providerMessage }: ErrorDetails) =>
   status === 413 ||
@@ -78,7 +79,7 @@ const isTooLong = ({ status, providerCodes, providerMessage }: ErrorDetails) =>
   ((status === undefined || status === 400 || status === 422 || status >= 500) && TOO_LONG.test(providerMessage)) ||
   (status === 429 && /request too large/i.test(providerMessage))
 
-/** How providers name their window beside the words of `TOO_LONG`. */
+/** How providers state their window, beside the phrases of `TOO_LONG`. */
 const WINDOWS = [
   /(?:maximum (?:context|model|prompt|input) length|context (?:window|length|size|limit))\D{0,40}?([\d,]+)/i,
   /> ([\d,]+) maximum/,
@@ -150,7 +151,7 @@ function advice(status: number, url: URL | null, call: FailedCall): string {
   return `${type} rejected the request${http(status)}`
 }
 
-/** The host of the server's own provider may be an internal one (D4.8); a tenant knows that of its instance. */
+/** The host of the server's own provider may be an internal one (D4.8); a tenant already knows the host of its instance. */
 function placeOf(url: URL | null, { instance }: FailedCall): string {
   if (url === null) return ''
   return ` at ${instance === undefined ? '' : url.host}${truncate(url.pathname, MAX_PATH_CHARS)}`

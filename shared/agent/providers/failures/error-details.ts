@@ -2,18 +2,18 @@ import type { JsonObject } from '../../../kernel/events.ts'
 import { parseJson } from '../../../kernel/json.ts'
 import { quotaLimits, type ToldLimits, toldLimits } from '../told-limits.ts'
 
-/** The facts that an error of a provider package or of an HTTP response holds. */
+/** The facts in an error of a provider package or of an HTTP response. */
 export type ErrorDetails = {
   /** The HTTP status, or the one that corresponds to an error event inside a stream. */
   status: number | undefined
   /** The codes, types and reasons that the provider names, in lower case, separated by blanks. */
   providerCodes: string
-  /** The provider's own text. Callers see it as an excerpt only. */
+  /** The provider's own text. Callers see only an excerpt of it. */
   providerMessage: string
   retryAfterMs: number | undefined
-  /** The limits of the account that it names. */
+  /** The account's limits in the response. */
   told: ToldLimits
-  /** The address that was asked. */
+  /** The address that was called. */
   url: URL | null
   /** The code that Node or undici gives a failed connection; undefined when there is a status. */
   networkCode: string | undefined
@@ -90,7 +90,7 @@ function statusOf(outer: JsonObject, inner: JsonObject): number | undefined {
   return [outer['statusCode'], inner['statusCode'], inner['code'], inner['status']].map(Number).find(isFailureStatus)
 }
 
-/** A 2xx is ignored: it belongs to a stream that failed after its headers. */
+/** A 2xx is no failure status: it belongs to a stream that failed after its headers. */
 const isFailureStatus = (status: number) => Number.isInteger(status) && status >= 300 && status <= 599
 
 /** The first pattern that matches decides. */
@@ -120,7 +120,7 @@ function findNetworkCode(error: unknown): string | undefined {
   return undefined
 }
 
-/** `retry-after-ms` in milliseconds, which some providers send too, or else `Retry-After` in seconds or as a date. */
+/** `retry-after-ms` in milliseconds, which some providers send, or else `Retry-After` in seconds or as a date. */
 function retryAfterHeader(headers: JsonObject): number | undefined {
   const ms = headers['retry-after-ms']
   if (isText(ms) && Number(ms) >= 0) return Number(ms)

@@ -1,9 +1,9 @@
 import { truncate } from '../../../kernel/text.ts'
 
-/** Code points, the mark at the end of a shortened text included. */
+/** Counted in code points, including the mark at the end of a shortened text. */
 const MAX_CHARS = 300
 
-/** The text that is searched. Longer texts are cut before, because the patterns are slow on long ones. */
+/** Longer texts are cut before the search, because the patterns are slow on long ones. */
 const MAX_SEARCHED_CHARS = 1_200
 
 /** Matches keys, addresses, paths and long identifiers. */

@@ -20,10 +20,10 @@ import {
 export type ModelCall = {
   primary: ModelRoute
   fallback: ModelRoute | undefined
-  /** A second request is sent when the first is late and somebody waits for the answer (D56). */
+  /** A second request is sent when the first is late and a client waits for the answer (D56). */
   hedge?: boolean | undefined
   request: Omit<ModelRequest, 'model'>
-  /** Reads the files of the messages. Left out: they have none. */
+  /** Reads the files of the messages. Left out: the messages have no files. */
   readFile?: ReadFile | undefined
   signal: AbortSignal
   retry?: Partial<RetryPolicy> | undefined
@@ -56,7 +56,7 @@ async function* startWithFallback(call: Start, fallback: ModelRoute | undefined,
   return fallback ? yield* startFallback(first, fallback, call) : first
 }
 
-/** The fallback's answer in place of a failure of the primary. */
+/** Yields the fallback's answer in place of a failure of the primary. */
 async function* startFallback(first: StartedAnswer | undefined, fallback: ModelRoute, call: Start): PendingAnswer {
   const problem = first && failureOf(first)
   if (!problem?.isFailover) return first
@@ -66,7 +66,7 @@ async function* startFallback(first: StartedAnswer | undefined, fallback: ModelR
   return withCause(yield* start({ ...call, route: fallback, hasFallback: false }), problem)
 }
 
-/** Both models have failed. */
+/** Adds the primary's failure when both models have failed. */
 function withCause(answer: StartedAnswer | undefined, cause: Failure | undefined): StartedAnswer | undefined {
   const last = answer && failureOf(answer)
   if (!answer || !last || !cause) return answer
@@ -74,7 +74,7 @@ function withCause(answer: StartedAnswer | undefined, cause: Failure | undefined
   return { ...answer, first: { type: 'failure', failure: { ...last, message } } }
 }
 
-/** The second request goes to the fallback where there is one. */
+/** The second request goes to the fallback if there is one. */
 function hedgedCall(call: Start, fallback: ModelRoute | undefined): HedgedCall {
   const { route: primary, request, signal, policy } = call
   return {
@@ -99,7 +99,7 @@ const start = (call: Start): PendingAnswer =>
     ? startShown(call, call.readFile)
     : startWithRetry({ ...call, onAnswer: (answer) => noteOutcome(call, answer) })
 
-/** What a model takes of files is its own, so they are shown to each of them anew. */
+/** Models differ in the files that they accept, so files are prepared for each model separately. */
 async function* startShown(call: Start, readFile: ReadFile): PendingAnswer {
   const { route, request } = call
   const shown = await showFiles(request.messages, route, readFile)
@@ -111,7 +111,10 @@ async function* startShown(call: Start, readFile: ReadFile): PendingAnswer {
   return noteOutcome(call, { ...answer, first: { type: 'failure', failure: fileRefusal(problem, messages, route) } })
 }
 
-/** Returns the answer. A rejected request says nothing about the model, and neither do an aborted call and one that had no turn. */
+/**
+ * Notes the call's outcome for the model's health, and returns the answer. A rejected request, an aborted call and a
+ * call that was never sent do not count.
+ */
 function noteOutcome({ route, policy }: Start, answer: StartedAnswer): StartedAnswer {
   const problem = failureOf(answer)
   const saysNothing = problem?.code === 'unsupported_attachment' || problem?.reason === 'no_turn'
@@ -120,7 +123,7 @@ function noteOutcome({ route, policy }: Start, answer: StartedAnswer): StartedAn
   return answer
 }
 
-/** The answer of a provider that is not called. */
+/** The answer when a provider is skipped without a call. */
 function skipped({ provider }: ModelRoute): StartedAnswer {
   const message = passedOver(provider.type)
   const problem = failure('provider_unavailable', 'provider_skipped', message, { isFailover: true })
@@ -148,7 +151,7 @@ const describeRoute = ({ provider, model }: ModelRoute) => ({ provider: provider
 
 const MAX_MODELS = 64
 
-/** The health of models that no other process knows of. */
+/** The health of models, known to this process only. */
 const healths = new WeakMap<ModelProvider, Map<string, KnownHealth>>()
 
 /** The health of a model, as far as it is known here. */

@@ -54,14 +54,14 @@ export function keyFailure(
   return failure('provider_auth', 'malformed_api_key', message)
 }
 
-/** Any other key would make the HTTP client throw an error that contains the key. */
+/** With any other key the HTTP client would throw an error that contains the key. */
 const isHeaderValue = (apiKey: string): boolean => /^[\x21-\x7e]*$/.test(apiKey)
 
 /** The stream ended before the model's last event. */
 export const truncatedAnswer = ({ type }: FailedCall): Failure =>
   failure('provider_unavailable', 'truncated', `${type} ended its answer before it was complete`, RETRYABLE)
 
-/** After tool calls a model may have nothing more to say. Elsewhere an end without text and without a tool call is no answer. */
+/** After tool calls a model may have nothing more to say. In other cases an end without text and without a tool call is no answer. */
 export const mayBeEmpty = ({ messages }: Pick<ModelRequest, 'messages'>): boolean => messages.at(-1)?.role === 'tool'
 
 export const emptyAnswer = ({ type, model }: FailedCall): Failure => {
@@ -69,20 +69,20 @@ export const emptyAnswer = ({ type, model }: FailedCall): Failure => {
   return failure('provider_unavailable', 'empty_answer', message, RETRYABLE)
 }
 
-/** The answer ended for a reason that is no regular end. `rawReason`, the provider's own, is repeated when it is one word. */
+/** The failure for an answer that did not end regularly. `rawReason`, the provider's own reason, is repeated when it is one word. */
 export function abortedAnswer({ type }: FailedCall, rawReason = ''): Failure {
   const reason = /^\w{1,40}$/.test(rawReason) ? rawReason.toLowerCase() : 'empty_answer'
   return failure('provider_unavailable', reason, `${type} broke its answer off`, RETRYABLE)
 }
 
-/** The response does not have the expected format, although the provider reported no error. */
+/** The failure for a response without the expected format, although the provider reported no error. */
 export const unreadableAnswer = (reason: 'bad_chunk' | 'bad_answer', { type }: FailedCall): Failure =>
   failure('provider_unavailable', reason, `${type} sent an answer that cannot be read`, RETRYABLE)
 
 export const contentFiltered = ({ type }: FailedCall): Failure =>
   failure('content_filtered', 'content_filter', `the content filter of ${type} stopped the answer`)
 
-/** One of our own limits ended the call. */
+/** The failure for a call that one of our own limits ended. */
 export function breachFailure(breach: Breach, call: FailedCall, limits: ModelLimits): Failure {
   const problems: Record<Breach, string> = {
     first_byte: `did not begin its answer within ${secs(limits.firstByteMs)}`,

@@ -9,12 +9,12 @@ type Sending = { signal: AbortSignal; onSent: () => void }
 
 export type HedgedCall = {
   primary: ModelRoute
-  /** Takes the second request. */
+  /** The model that gets the second request. */
   spare: ModelRoute
   signal: AbortSignal
   now: () => number
   open(route: ModelRoute, sending: Sending): PendingAnswer
-  /** The primary was late, and the spare has answered. */
+  /** Called when the primary was late and the spare has answered. */
   onLate(): void
 }
 
@@ -25,8 +25,8 @@ type Step = Awaited<ReturnType<PendingAnswer['next']>>
 const LATE = Symbol('late')
 
 /**
- * Starts an answer, and a second request when the first has sent nothing for as long as 95 of 100 calls take until their first part. The first that
- * answers is the answer, and the other one is aborted: its cost is reported by `abandoned`. Nobody reads a part of it.
+ * Starts an answer, and a second request if the first has sent nothing in the time in which 95 of 100 calls send their first part. The request that
+ * answers first is used; the other one is aborted, its parts are dropped, and `abandoned` reports its cost.
  */
 export async function* startHedged(call: HedgedCall): AsyncGenerator<CallNotice, HedgedAnswer, undefined> {
   const { primary, spare, now } = call
@@ -56,7 +56,7 @@ export async function* startHedged(call: HedgedCall): AsyncGenerator<CallNotice,
   }
 }
 
-/** A request that is under way, with its retries. */
+/** A running request, with its retries. */
 class Request {
   readonly route: ModelRoute
   readonly stop = new AbortController()
@@ -74,13 +74,13 @@ class Request {
     this.step = this.#next()
   }
 
-  /** It has failed, and is sent again. */
+  /** Called when the request has failed and is sent again. */
   goOn(): void {
     this.step = this.#next()
     this.sentAt = undefined
   }
 
-  /** A provider may throw while nobody reads the race: whoever reads the step gets that. */
+  /** A provider may throw while the race is not read; the error is kept for the reader of the step. */
   #next(): Promise<Step> {
     const step = this.pending.next()
     step.catch(() => {})
@@ -88,7 +88,7 @@ class Request {
   }
 }
 
-/** The requests of one call that are under way. */
+/** The running requests of one call. */
 class Race {
   readonly #call: HedgedCall
   readonly #requests = new Set<Request>()
@@ -105,7 +105,7 @@ class Race {
     return this.#requests.size === 0
   }
 
-  /** The next request is due when this one has been at the provider for this long. */
+  /** Sends a request. The next one is due when this one has been at the provider for `lateAfterMs`. */
   send(route: ModelRoute, lateAfterMs?: number): void {
     this.isHedged = this.#requests.size > 0
     const onSent = () => {
@@ -134,7 +134,7 @@ class Race {
   }
 }
 
-/** Aborts the other request, and says which model gives the answer where it is the spare. */
+/** Aborts the other request, and reports the model that answers if it is the spare. */
 function endOthers({ route }: Request, race: Race, { primary, now, onLate }: HedgedCall): CallNotice[] {
   const others = race.takeAll()
   const sent = others.filter(({ sentAt }) => sentAt !== undefined)
@@ -148,7 +148,7 @@ function endOthers({ route }: Request, race: Race, { primary, now, onLate }: Hed
   return [lateWarning(primary, route), { type: 'served_by', route }, ...abandoned]
 }
 
-/** A part that has arrived meanwhile is read by nobody, and neither is what a provider throws by now. */
+/** A part that has arrived meanwhile, or an error that the provider throws, is ignored. */
 function abandon({ stop, pending, step }: Request): void {
   stop.abort(ABANDONED)
   const leave = async () => {
@@ -168,7 +168,7 @@ function lateWarning(primary: ModelRoute, spare: ModelRoute): WarningEvent {
   }
 }
 
-/** The time to the first part is kept for this many calls, and is used from this many on. */
+/** For how many calls the time to the first part is kept, and the least number of times to use it. */
 const MAX_TIMES = 100
 const MIN_TIMES = 20
 const MAX_MODELS = 64
@@ -183,7 +183,7 @@ function firstPartWithin({ provider, model }: ModelRoute): number | undefined {
   return known.toSorted((one, other) => one - other)[Math.ceil(LATE_PART * known.length) - 1]
 }
 
-/** For a request that is abandoned it is at least as long as it has taken. */
+/** For an abandoned request it is at least the time that has passed. */
 function noteFirstPart({ route: { provider, model }, sentAt }: Request, now: number): void {
   if (sentAt === undefined) return
   const ofProvider = times.get(provider) ?? new Map<string, number[]>()

@@ -9,13 +9,13 @@ export type RetryPolicy = {
   /** Requests in all, the first one included. */
   maxRequests: number
   baseDelayMs: number
-  /** Requests that may end in a timeout: each is a long wait. */
+  /** How many requests may end in a timeout, because each is a long wait. */
   maxTimeouts: number
-  /** A longer Retry-After goes to the fallback at once, and is cut to this when there is none. */
+  /** After a longer Retry-After the fallback is called at once; without a fallback the wait is cut to this. */
   maxRetryAfterMs: number
   /** Returns a number from 0 to 1, as `Math.random` does. */
   random: () => number
-  /** Milliseconds of a clock that only goes forwards. */
+  /** Milliseconds of a monotonic clock. */
   now: () => number
 }
 
@@ -41,8 +41,8 @@ export type RoutedCall = {
 }
 
 /**
- * How an answer came about: a warning for the client, the route that serves the turn when it is not the primary, or that of a second request which
- * has cost its input and was abandoned.
+ * A notice about how an answer was obtained: a warning for the client, the route that serves the turn if it is not the primary, or the route of an
+ * abandoned second request, whose input has to be paid.
  */
 export type CallNotice = WarningEvent | { type: 'served_by' | 'abandoned'; route: ModelRoute }
 
@@ -52,7 +52,7 @@ export type CallPart = ModelPart | CallNotice
 /** An answer whose first parts have been read; `rest` yields the others. */
 export type StartedAnswer = { first: Batched<ModelPart>; rest: AsyncIterator<Batched<ModelPart>> }
 
-/** The failure that an answer consists of. One behind other parts of it is no reason to call another time. */
+/** The failure, if an answer begins with one. A failure after other parts is not tried again. */
 export function failureOf({ first }: StartedAnswer): Failure | undefined {
   const [part] = eachOf(first)
   return part?.type === 'failure' ? part.failure : undefined
@@ -114,7 +114,7 @@ async function sleepUnlessAborted(ms: number, signal: AbortSignal): Promise<bool
     await sleep(ms, undefined, { signal })
     return true
   } catch {
-    return false // A timer rejects for no other reason.
+    return false // A timer rejects only when it is aborted.
   }
 }
 

@@ -5,7 +5,7 @@ import type { ModelPart, ModelRoute } from '../port.ts'
 /** The names of OpenTelemetry's semantic conventions for generative AI, for types whose names differ there. */
 const PROVIDER_NAMES: Readonly<Record<string, string>> = { google: 'gcp.gemini' }
 
-/** The parts of one call, in a span of their own that ends with them. The parts themselves when nothing is recorded. */
+/** Records a span that ends with the parts of a call. Returns the parts unchanged when nothing is recorded. */
 export function tracedAnswer(
   route: ModelRoute,
   open: () => AsyncIterable<Batched<ModelPart>>,

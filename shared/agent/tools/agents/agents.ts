@@ -103,7 +103,10 @@ async function runTeam(tasks: readonly AgentTask[], { agents }: ToolContext): Pr
   return toOutcome(tasks, await Promise.all(tasks.map((task) => agents.run(task))))
 }
 
-/** Puts each result under its task's description, between tags, so that none can pass for another one. The outcome is an error only when all tasks failed. */
+/**
+ * Puts each result under its task's description, between tags, so that none can look like another one. The outcome is
+ * an error only when all tasks failed.
+ */
 function toOutcome(tasks: readonly AgentTask[], reports: readonly AgentReport[]): ToolOutcome {
   const sections = reports.map(
     (report, i) => `## ${i + 1}. ${tasks[i]?.description} (${report.status})\n${inTags('result', textOf(report))}`,

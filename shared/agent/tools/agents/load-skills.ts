@@ -35,7 +35,7 @@ export async function loadSkills(dir: string): Promise<{ skills: Skill[]; proble
   return { skills, problems }
 }
 
-/** The names of the folders in `dir`, and of what cannot be read there, such as a link that leads nowhere. */
+/** The names of the folders in `dir`, and of entries that cannot be read, such as a link that leads nowhere. */
 async function foldersIn(dir: string): Promise<string[] | undefined> {
   try {
     const names = (await readdir(dir)).filter((name) => !name.startsWith('.')).sort()
@@ -69,7 +69,7 @@ function parseFrontMatter(front: string): Record<string, unknown> {
     const value: unknown = parse(front, { maxAliasCount: 10 })
     if (typeof value === 'object' && value !== null) return value as Record<string, unknown>
   } catch {
-    // Reported below.
+    // The missing file is reported below.
   }
   throw new MalformedSkill('its front matter is not a YAML mapping')
 }

@@ -4,7 +4,7 @@ import { join, sep } from 'node:path'
 const MAX_FILES = 1_000
 const MAX_BYTES = 20 * 1024 * 1024
 
-/** A skill cannot be used. The message is the end of a sentence. */
+/** Thrown when a skill cannot be used. The message is the end of a sentence. */
 export class MalformedSkill extends Error {}
 
 /** `files` are paths in the skill's folder. `problems` names each link that is left out, and the reason. */
@@ -14,7 +14,7 @@ type Folder = { path: string; realPath: string; above: readonly string[] }
 
 /**
  * Lists the files of a skill, which are copied into the workspaces of the runs that use it. Links are followed inside the skill's
- * own folder, because in a mounted ConfigMap every file is one: `SKILL.md` leads to `..data/SKILL.md`, and `..data` to a folder
+ * own folder, because in a mounted ConfigMap every file is a link: `SKILL.md` leads to `..data/SKILL.md`, and `..data` to a folder
  * with the date in its name. Throws `MalformedSkill` when there are too many files.
  */
 export async function listSkillFiles(folder: string): Promise<SkillFiles> {

@@ -5,10 +5,10 @@ import { fitResult } from './fit-result.ts'
 
 const MAY_HAVE_RUN = 'the call may have been carried out'
 
-/** The sentence for a call that was sent and has no answer: what the server did is not known (D5.2). */
+/** The sentence for a call that was sent but has no answer, so that its effect is unknown (D5.2). */
 export const unanswered = (what: string): string => `${what}; ${MAY_HAVE_RUN}`
 
-/** Why a request has no answer that can be used: what the server did, behind its name. */
+/** Why a request has no usable answer: a phrase that follows the server's name. */
 export class AnswerProblem {
   readonly what: string
 
@@ -27,15 +27,15 @@ const CUT_OFF = new AnswerProblem('ended its response without an answer')
 
 const MEBIBYTE = 1024 * 1024
 
-/** An answer above the limit of its transport. */
+/** The problem of an answer above the limit of its transport. */
 export const tooLarge = (maxBytes: number): AnswerProblem =>
   new AnswerProblem(`gave an answer above the limit of ${Math.round(maxBytes / MEBIBYTE)} MB`)
 
 const INTERNAL_ERROR = -32_603
 
 /**
- * The requests of a connection that wait for an answer. One whose answer is malformed, or cannot come any more, is ended at once by
- * an error message with an `AnswerProblem` as its data: the package would let it wait for its time limit.
+ * The requests of a connection that wait for an answer. If the answer is malformed, or cannot come any more, the request is ended
+ * at once by an error message with an `AnswerProblem` as its data: the package would wait until its timeout.
  */
 export class Answers {
   readonly #deliver: (message: JSONRPCMessage) => void
@@ -59,7 +59,7 @@ export class Answers {
     return message.id
   }
 
-  /** To be called with each message before the package gets it: the result of a call is made one that it takes. */
+  /** To be called with each message before the package gets it: the result of a call is converted to one that the package accepts. */
   received(message: JSONRPCMessage): void {
     if ('method' in message) return
     const id = Number(message.id)
@@ -69,7 +69,7 @@ export class Answers {
     this.#waiting.delete(id)
   }
 
-  /** Reads the text of a response to the request `owner`: it is ended when the text is no message, or the answer to another one. */
+  /** Reads the text of a response to the request `owner`: the request is ended when the text is no message, or answers another request. */
   read(text: string, owner: number): void {
     const value = parseJson(text)
     const message = toMessage(value)
@@ -80,8 +80,8 @@ export class Answers {
 
   /**
    * Reads a line that a server over stdio wrote. Returns `skipped` for one that is no message: many servers print other lines, for
-   * debugging, some of them in JSON. A ruined answer ends the request whose id it has, and one without a known id the request that waits, if
-   * there is only one.
+   * debugging, some of them in JSON. A damaged answer ends the request with its id; without a known id it ends the waiting request, if there
+   * is only one.
    */
   readLine(line: string): JSONRPCMessage | 'ended' | 'skipped' {
     const text = line.trim()
@@ -121,7 +121,7 @@ export class Answers {
   }
 }
 
-/** The id of an answer whose middle is not known: its members are `jsonrpc`, `id` and the long one, in any order. */
+/** The id of an answer of which only the two ends are known: its members are `jsonrpc`, `id` and the long one, in any order. */
 function idIn(start: string, end: string): number | undefined {
   const [head = ''] = start.split(/"(?:result|error)"/)
   if (!/^\s*\{/.test(start) || head.includes('"method"')) return undefined
@@ -133,13 +133,13 @@ function idIn(start: string, end: string): number | undefined {
 
 const idOf = (value: unknown): number => (isJsonObject(value) ? Number(value['id'] ?? Number.NaN) : Number.NaN)
 
-/** Lines of a log have other fields: they are no answers, whatever id they name. */
+/** Log lines have other fields: they are not answers, even if they have an id. */
 const looksLikeAnswer = (value: JsonObject): boolean =>
   'result' in value || 'error' in value || Object.keys(value).every((name) => name === 'jsonrpc' || name === 'id')
 
 /**
- * Up to the protocol of 2025 the package takes a result without content for an empty one, and what the server said in other fields
- * would be lost. Later results have `resultType`.
+ * Up to the protocol of 2025 the package treats a result without content as empty, so that the server's other fields would be
+ * lost. Later results have `resultType`.
  */
 const hasContent = (result: object): boolean =>
   ['content', 'structuredContent', 'resultType'].some((field) => field in result)

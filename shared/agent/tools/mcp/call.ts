@@ -21,9 +21,9 @@ export type RemoteTool = {
   connection: McpConnection
   toolName: string
   callTimeoutMs: number
-  /** Where files are kept that a result brings. */
+  /** Keeps the files that a result contains. */
   files?: DeliveredFiles | undefined
-  /** Called when the server does not know the tool any more. */
+  /** Called when the server no longer knows the tool. */
   onUnknownTool?: () => void
 }
 
@@ -33,7 +33,7 @@ const MAX_REFUSAL_CHARS = 2_000
 
 /**
  * Calls a tool of an MCP server. Tries a second time, with a new client, only when the server certainly did not carry out the first
- * call: no connection was made, or the server did not know the session any more.
+ * call: there was no connection, or the server no longer knew the session.
  */
 export async function callTool(remote: RemoteTool, input: JsonObject, context: ToolContext): Promise<ToolOutcome> {
   const { connection, toolName } = remote
@@ -67,7 +67,7 @@ export async function callTool(remote: RemoteTool, input: JsonObject, context: T
   }
 }
 
-/** What the official servers say in a result, where the protocol wants an error. It only makes the tools be listed again. */
+/** The text that the official servers put in a result where the protocol requires an error. A match only causes the tools to be listed again. */
 const UNKNOWN_TOOL = /^.{0,100}(?:unknown tool|tool .{0,1000} not found|no such tool)/i
 
 const unreachable = ({ name }: McpConnection): ToolOutcome =>
@@ -85,7 +85,7 @@ async function connect(connection: McpConnection, signal: AbortSignal): Promise<
   }
 }
 
-/** With these options the client also cancels the call at the server, on an abort and on a timeout. */
+/** With these options an abort or a timeout also cancels the call at the server. */
 const optionsOf = ({ signal, report }: Pick<ToolContext, 'signal' | 'report'>, silence: Silence): RequestOptions => ({
   signal: AbortSignal.any([signal, silence.signal]),
   timeout: CALL_TOTAL_MS,
@@ -105,10 +105,10 @@ function toOutcome({ content, structuredContent, isError }: CallToolResult, unre
   return attachments.length === 0 ? outcome : { ...outcome, attachments }
 }
 
-/** A search in long texts for many values ends here: what was not found by then is not held. */
+/** The most characters that are searched. Values that were not found by then count as missing. */
 const MAX_SEARCHED_CHARS = 50_000_000
 
-/** Whether a text says all that structured content holds: most servers send it as JSON, or in words. */
+/** Whether a text contains all values of the structured content: most servers also send it as JSON text, or in words. */
 function createHolds(text: string): (value: unknown) => boolean {
   let leftChars = MAX_SEARCHED_CHARS
   const holds = (value: unknown): boolean => {
@@ -123,7 +123,7 @@ function createHolds(text: string): (value: unknown) => boolean {
 const codeOf = (cause: unknown) => (cause instanceof SdkError ? cause.code : undefined)
 const isClosed = (cause: unknown) => codeOf(cause) === SdkErrorCode.ConnectionClosed
 
-/** The protocol wants 404; the official servers of 2025 answer 400. */
+/** The protocol requires 404; the official servers of 2025 answer 400. */
 const UNKNOWN_SESSION = [400, 404, 410]
 export const isUnknownSession = (cause: unknown): boolean =>
   cause instanceof SdkHttpError && UNKNOWN_SESSION.includes(cause.status ?? 0)
@@ -138,20 +138,20 @@ const NOT_CONNECTED: readonly unknown[] = [
   'UND_ERR_CONNECT_TIMEOUT',
 ]
 
-/** Whether the error, or one that it was caused by, says that nothing was sent. */
+/** Whether the error or one of its causes shows that nothing was sent. */
 function isNotConnected(cause: unknown): boolean {
   if (!(cause instanceof Error)) return false
   return ('code' in cause && NOT_CONNECTED.includes(cause.code)) || isNotConnected(cause.cause)
 }
 
 const INVALID_ANSWERS: readonly unknown[] = [SdkErrorCode.InvalidResult, SdkErrorCode.ClientHttpUnexpectedContent]
-/** Also what the package throws for a response that is no JSON, and for JSON that is no message. */
+/** Includes the errors that the package throws for a response that is no JSON, or JSON that is no message. */
 const isMalformed = (cause: unknown) =>
   INVALID_ANSWERS.includes(codeOf(cause)) ||
   cause instanceof SyntaxError ||
   (cause instanceof Error && cause.name === 'ZodError')
 
-/** A failure after the call was sent says that it may have been carried out, unless the server said that it did not understand it. */
+/** The outcome of a failure. If the call was sent the text says that it may have been carried out, unless the server did not understand it. */
 function failureOf(cause: unknown, { connection, callTimeoutMs }: RemoteTool): ToolOutcome {
   const server = `The MCP server ${connection.name}`
   if (isNotConnected(cause)) return unreachable(connection)
@@ -180,13 +180,13 @@ const WANTS_INPUT: readonly unknown[] = [
 ]
 const ASKED = 'asked for input that this server does not give'
 
-/** So many reports go on at once, and then one in each interval. */
+/** This many reports are passed on at once, and after that one in each interval. */
 const BURST = 5
 const INTERVAL_MS = 200
 
 type Progress = { report: (progress: number, detail: string) => void; end: () => void }
 
-/** Passes the progress of a call on. Of reports that come faster than a person reads, the newest goes on. */
+/** Passes on the progress of a call. If reports come faster than a person reads, only the newest is passed on. */
 export function createProgress(report: Progress['report']): Progress {
   let [room, held]: [number, Parameters<Progress['report']> | undefined] = [BURST, undefined]
   let timer: NodeJS.Timeout | undefined
@@ -212,7 +212,7 @@ export function createProgress(report: Progress['report']): Progress {
   }
 }
 
-/** Ends a call whose server is silent for too long. The time in which a person is asked does not count. */
+/** Ends a call whose server is silent for too long. The time does not run while a person is asked. */
 class Silence {
   readonly #maxMs: number
   readonly #abort = new AbortController()
@@ -224,12 +224,12 @@ class Silence {
     this.heard()
   }
 
-  /** Aborted when it has lasted for too long. */
+  /** Aborted when the silence has lasted for too long. */
   get signal(): AbortSignal {
     return this.#abort.signal
   }
 
-  /** The server has said something: the time begins anew. */
+  /** Call it when the server has sent something: the time starts again. */
   heard(): void {
     this.end()
     if (this.#pauses === 0) this.#timer = setTimeout(() => this.#abort.abort('silence'), this.#maxMs).unref()

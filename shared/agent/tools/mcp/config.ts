@@ -5,16 +5,16 @@ import { isJsonObject } from '../../../kernel/json.ts'
 import type { Env } from '../../../platform/config/model.ts'
 import { expandVariables } from './variables.ts'
 
-/** What shares one connection to a server, and one process of it: a session, plan or other run, a tenant, or all (D40). */
+/** Who shares one connection to a server, and one process of it: a session, plan or other run, a tenant, or everyone (D40). */
 export type Scope = (typeof SCOPES)[number]
 
-/** `secrets` are values that must not appear in a log line or an answer. `isTrusted`: what the server says of its tools counts. */
+/** `secrets` are values that must not appear in a log line or an answer. `isTrusted`: the server's hints about its tools are believed. */
 type Named = {
   name: string
   isTrusted: boolean
   secrets: string[]
   scope?: Scope
-  /** The only version of the protocol that is spoken with it. */
+  /** The only version of the protocol that is used with the server. */
   protocolVersion?: string
   /** The longest silence within a call. */
   timeoutMs?: number
@@ -29,14 +29,14 @@ export type StdioServerConfig = Named & {
 export type HttpServerConfig = Named & { url: URL; headers: Record<string, string> }
 export type McpServerConfig = StdioServerConfig | HttpServerConfig
 
-/** The longest answer that is read, by the way to the server: a call whose answer is longer fails alone. */
+/** The longest answer that is read, by transport. A longer answer fails only its own call. */
 export const MAX_ANSWER_BYTES = { stdio: 10 * 1024 * 1024, http: 16 * 1024 * 1024 }
 
-/** The scope of a server, as its entry says, or `byDefault` for one over stdio. */
+/** The scope in a server's entry, or `byDefault` for a server over stdio. */
 export const scopeOf = ({ scope, ...server }: McpServerConfig, byDefault: Scope): Scope =>
   scope ?? ('command' in server ? byDefault : 'shared')
 
-/** Without OIDC there is one tenant. */
+/** Without OIDC there is only one tenant. */
 export const defaultScopeOf = ({ oidcIssuer }: { oidcIssuer?: unknown }): Scope =>
   oidcIssuer === undefined ? 'shared' : 'tenant'
 
@@ -46,9 +46,9 @@ const MAX_SERVERS = 64
 const HTTP_TYPES = ['http', 'streamable-http', 'streamableHttp']
 
 /**
- * Reads an MCP_CONFIG file (D1.3): `{"mcpServers": {"<name>": {command, args?, env?, cwd?} | {url, headers?}}}`, either with the fields of
- * `COMMON`. Servers with `"disabled": true` or `"enabled": false` are left out, and `onUnknown` gets a sentence for the log that names each further field.
- * Each text may hold variables of `env`. Throws `invalid_request` that names the file and every problem in it.
+ * Reads an MCP_CONFIG file (D1.3): `{"mcpServers": {"<name>": {command, args?, env?, cwd?} | {url, headers?}}}`, both also with the fields of
+ * `COMMON`. Servers with `"disabled": true` or `"enabled": false` are left out, and `onUnknown` gets a sentence for the log that names each further
+ * field. Each text may hold variables of `env`. Throws `invalid_request` that names the file and every problem in it.
  */
 export async function readMcpConfig(
   file: string,
@@ -93,7 +93,7 @@ function parse(file: string, content: string): unknown {
   try {
     return JSON.parse(content)
   } catch (cause) {
-    // Only the position: the rest of the message quotes the file, which may hold keys.
+    // Only the position is shown: the rest of the message quotes the file, which may contain secrets.
     const [place = ''] = / \(line \d+ column \d+\)/.exec(String(cause)) ?? []
     throw configError(file, `it is not valid JSON${place}`)
   }
@@ -120,7 +120,7 @@ type Entry = {
 const COMMON = ['type', 'trusted', 'scope', 'protocolVersion', 'timeout', 'disabledTools', 'disabled', 'enabled']
 const FIELDS = [...COMMON, 'command', 'args', 'cwd', 'env', 'url', 'headers']
 
-/** Some clients count the time in seconds, others in milliseconds, and none means an hour or less than a second. */
+/** Some clients use seconds, others milliseconds. Nobody means less than a second, so smaller numbers are seconds. */
 const MIN_TIMEOUT_MS = 1_000
 const toMs = (timeout: number): number => (timeout < MIN_TIMEOUT_MS ? timeout * 1_000 : timeout)
 
@@ -141,7 +141,7 @@ function toServer(name: string, given: string[], entry: Entry): McpServerConfig 
   return { ...common, secrets: [...hidden, ...Object.values(headers)], url: address, headers }
 }
 
-/** Lists what is wrong with an entry. Each text begins with the path of the field below the entry. */
+/** Lists the problems of an entry. Each text begins with the path of the field below the entry. */
 function problemsOf(entry: unknown): string[] {
   if (!isJsonObject(entry)) return [' must be an object']
   const { type, command, args, cwd, env, url, headers } = entry

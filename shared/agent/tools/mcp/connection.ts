@@ -17,13 +17,13 @@ const MAX_STDERR_CHARS = 1_000
 const MAX_SKIPPED_CHARS = 200
 
 export type ConnectionOptions = {
-  /** The guarded way out, for servers over HTTP. */
+  /** The guarded outgoing client, for servers over HTTP. */
   fetch: typeof globalThis.fetch
-  /** Where a server over stdio works when its entry names no `cwd`. It is made at the start. */
+  /** The working directory of a server over stdio whose entry names no `cwd`. It is created when the server starts. */
   folder: string | undefined
   /** How long a server may take to start, and then to list its tools. */
   startTimeoutMs: number
-  /** Called with a sentence for the log when the server ends by itself, and when its output has lines that are no messages. */
+  /** Called with a sentence for the log when the server ends by itself, or its output has lines that are not messages. */
   onProblem: (problem: string) => void
   onConnected: () => void
   /** Called when the server says that its tools have changed. */
@@ -31,7 +31,7 @@ export type ConnectionOptions = {
 }
 
 /**
- * The package would check structured outputs with patterns that can take hours. The model reads an output as text, whatever its form.
+ * The package would check structured outputs with patterns that can take hours. The model reads an output as text in any case.
  */
 const NO_OUTPUT_CHECK = {
   getValidator: () => (input: unknown) => ({ valid: true, data: input, errorMessage: undefined }),
@@ -66,12 +66,12 @@ export class McpConnection {
     return this.#options.startTimeoutMs
   }
 
-  /** Whether a use begins without connecting. A server over HTTP may be gone anyway. */
+  /** Whether the next use needs no new connection. A server over HTTP may be gone all the same. */
   get isConnected(): boolean {
     return this.#client !== undefined && this.#connected?.isRetired === false
   }
 
-  /** The process of a server over stdio, which leads its group, while it runs. */
+  /** The process id of a running server over stdio, which leads its process group. */
   get pid(): number | undefined {
     return this.#transport instanceof StdioGroupTransport ? this.#transport.pid : undefined
   }
@@ -83,7 +83,7 @@ export class McpConnection {
     await this.#transport?.close()
   }
 
-  /** The connected client. Rejects when the server cannot be reached; the message is for the operator. */
+  /** The connected client. Rejects when the server cannot be reached; the error message is for the operator. */
   client(): Promise<SharedClient> {
     if (this.#isClosed) return Promise.reject(new Error('closed'))
     if (this.#client) return this.#client
@@ -93,7 +93,7 @@ export class McpConnection {
     return connecting
   }
 
-  /** The next use connects again. Calls that are under way may still get their answers. */
+  /** Makes the next use connect again. Running calls may still get their answers. */
   async retire(client: SharedClient): Promise<void> {
     if (this.#connected === client && !client.isRetired) this.#client = undefined
     await client.retire()
@@ -110,7 +110,7 @@ export class McpConnection {
       ])
     }
     await transport?.close()
-    // A server that was just being started has no process yet that could be ended.
+    // A server that is just being started has no process yet that could be ended.
     const client = await this.#client?.catch(() => undefined)
     await client?.close()
   }
@@ -136,7 +136,7 @@ export class McpConnection {
     // Errors of the transport are ignored here: the call that they affect fails.
     Object.assign(client, { onclose, onerror: () => {} })
     try {
-      const sdkMs = 2 * startTimeoutMs // The deadline below has the better reason, and comes first.
+      const sdkMs = 2 * startTimeoutMs // Longer than the deadline below, which has the better error message.
       const connecting = client.connect(transport, { timeout: sdkMs, maxTotalTimeout: sdkMs })
       await withDeadline(connecting, startTimeoutMs, () => new Error(`it was not ready within ${startTimeoutMs} ms`))
     } catch (cause) {
@@ -159,7 +159,7 @@ export class McpConnection {
     }
   }
 
-  /** A server over HTTP cannot reach our folders. */
+  /** False over HTTP: such a server cannot reach our folders. */
   get #hasRoots(): boolean {
     return 'command' in this.#server && this.#folder !== undefined
   }
@@ -168,7 +168,7 @@ export class McpConnection {
     return 'command' in this.#server ? (this.#server.cwd ?? this.#options.folder) : undefined
   }
 
-  /** Its folder, and those that its arguments name: some servers open the roots alone, in place of what their arguments say. */
+  /** The server's folder, and those in its arguments: some servers open only the roots and ignore their arguments. */
   async #roots(): Promise<{ uri: string }[]> {
     const args = 'command' in this.#server ? this.#server.args.filter((arg) => isAbsolute(arg)) : []
     const isRoot = await Promise.all(args.map(isFolder))
@@ -176,7 +176,10 @@ export class McpConnection {
     return [...folders].map((folder) => ({ uri: pathToFileURL(folder).href }))
   }
 
-  /** Over HTTP, negotiating the newest protocol costs one more request. An older stdio server may exit at an unknown request. */
+  /**
+   * The versions to try without a configured one. Over HTTP, negotiating the newest protocol costs one more request. An
+   * older stdio server may exit at an unknown request.
+   */
   #usualVersions(): ClientOptions {
     return { versionNegotiation: { mode: 'url' in this.#server ? 'auto' : 'legacy' } }
   }
@@ -201,14 +204,14 @@ export class McpConnection {
     return `${truncate(this.#withoutSecrets(messages.join(': ')), MAX_REASON_CHARS)}${this.#stderrOf(transport)}`
   }
 
-  /** Only a server over stdio has an end that its client sees. */
+  /** Only the end of a server over stdio is visible to its client. */
   #reportEnd(transport: ServerTransport): void {
     if (this.#isClosed || !('exit' in transport)) return
     const end = `${transport.exit}${this.#stderrOf(transport)}`
     this.#options.onProblem(`The MCP server ${this.name} ${end}. It is started again when it is called again.`)
   }
 
-  /** The last words of a server over stdio: the reason why it failed stands at the end. */
+  /** The last output of a server over stdio; the reason why it failed is at the end. */
   #stderrOf(transport: ServerTransport): string {
     const text = 'stderr' in transport ? this.#withoutSecrets(transport.stderr) : ''
     if (text === '') return ''
@@ -237,5 +240,5 @@ const MEBIBYTE = 1024 * 1024
 /** The last cause in the chain, such as a refused connection. */
 const rootOf = (cause: unknown): unknown => (cause instanceof Error && cause.cause ? rootOf(cause.cause) : cause)
 
-/** A shorter value is no secret, and to hide it would hide ordinary text. */
+/** A shorter value is not a secret; hiding it would hide ordinary text. */
 const MIN_SECRET_CHARS = 4

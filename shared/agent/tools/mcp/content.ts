@@ -5,10 +5,13 @@ import { sha256Of } from '../../../platform/objects/content.ts'
 import type { NewFile } from '../../files/files.ts'
 import { nameOf } from '../workspace/deliver.ts'
 
-/** Files of one answer that are given to the model, and as many that are kept. */
+/** The most files of one answer that the model gets, and the most that are kept. */
 export const MAX_FILES = 20
 
-/** A server's answer as the model gets it: its text, in which other content is named, and its images and PDFs. `unread`: why a link was not read, by its address. */
+/**
+ * Converts a server's answer for the model: its text, which names other content, and its images and PDFs. `unread`
+ * gives the reason why a link was not read, by its address.
+ */
 export function readContent(
   content: CallToolResult['content'],
   unread: ReadonlyMap<string, string> = new Map(),
@@ -23,7 +26,7 @@ export function readContent(
   return { text: texts.filter((text) => text !== '').join('\n'), attachments }
 }
 
-/** The block as a file that models take. The bytes decide: providers refuse a whole request for a wrong type. */
+/** The block as a file that models accept. The bytes decide about its type: providers refuse a whole request for a wrong type. */
 function attachmentOf(block: ContentBlock, number: number): Attachment | undefined {
   const base64 = block.type === 'image' ? block.data : block.type === 'resource' ? blobOf(block.resource) : ''
   if (base64 === '' || base64.length > (MAX_ATTACHMENT_BYTES * 4) / 3) return undefined
@@ -31,7 +34,7 @@ function attachmentOf(block: ContentBlock, number: number): Attachment | undefin
   return mediaType === undefined ? undefined : { name: `file ${number}`, mediaType, base64 }
 }
 
-/** The bytes that an answer embeds as resources: files for the user, whatever the model can read of them. */
+/** The bytes that an answer embeds as resources: files for the user, whether the model can read them or not. */
 export function embeddedFiles(content: CallToolResult['content']): NewFile[] {
   const files = content.flatMap((block) => {
     const base64 = block.type === 'resource' ? blobOf(block.resource) : ''
@@ -48,7 +51,7 @@ export const fileOf = (name: string, content: Buffer): NewFile => ({
   sha256: sha256Of(content),
 })
 
-/** The last part of an address, where that is a name. */
+/** The last part of an address, if it is a name. */
 export function fileNameOf(uri: string): string | undefined {
   const name = nameOf(unescape(uri.replace(/[?#].*/s, '')))
   return /^\.{0,2}$/.test(name) ? undefined : name

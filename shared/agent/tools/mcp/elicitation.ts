@@ -7,7 +7,7 @@ const MAX_MESSAGE_CHARS = 2_000
 const MAX_FORM_CHARS = 32_768
 const MAX_URL_CHARS = 2_048
 
-/** The calls of one connection, and what their server asks a person for meanwhile (D40.4). */
+/** The calls of one connection, and the questions that their server asks a person meanwhile (D40.4). */
 export class Questions {
   readonly #server: string
   readonly #onProblem: (problem: string) => void
@@ -18,7 +18,7 @@ export class Questions {
     this.#onProblem = onProblem
   }
 
-  /** Works with the person of a call, who is asked until it ends. */
+  /** Runs the work of a call; until it ends, the call's person can be asked. */
   async during<T>(ask: AskPerson, work: () => Promise<T>): Promise<T> {
     this.#calls.add(ask)
     try {
@@ -28,7 +28,7 @@ export class Questions {
     }
   }
 
-  /** Asks the person of the call that runs. The protocol does not say which one a question belongs to, so with several nobody is asked. */
+  /** Asks the person of the call that runs. The protocol does not say to which call a question belongs, so nobody is asked when several calls run. */
   async answer(params: ElicitRequestParams): Promise<ElicitResult> {
     const [ask, ...others] = this.#calls
     const question = this.#questionOf(params)
@@ -40,7 +40,7 @@ export class Questions {
     return { action: 'cancel' }
   }
 
-  /** `undefined` for what no person is to be shown. */
+  /** `undefined` for a question that must not be shown to a person. */
   #questionOf(params: ElicitRequestParams): Question | undefined {
     const message = `The MCP server ${this.#server} asks: ${truncate(params.message, MAX_MESSAGE_CHARS)}`
     if (params.mode === 'url') {

@@ -2,8 +2,8 @@ import type { JsonObject } from '../../../kernel/events.ts'
 import { isJsonObject } from '../../../kernel/json.ts'
 
 /**
- * Makes the result of a call one that the package takes: it refuses the whole answer for one block that it does not know, although the
- * call was carried out. Each block is read by itself, and one that cannot be read is a text that shows it.
+ * Converts the result of a call to one that the package accepts: otherwise one unknown block would make it refuse the whole answer,
+ * although the call was carried out. Each block is read separately; an unreadable one becomes a text that shows it.
  */
 export function fitResult(result: JsonObject): JsonObject {
   const { content, structuredContent, isError, _meta, ...rest } = result
@@ -20,7 +20,7 @@ export function fitResult(result: JsonObject): JsonObject {
   }
 }
 
-/** An answer of nothing else says nothing. */
+/** Whether the block is an empty text. An answer with only such blocks counts as empty. */
 const isEmptyText = (block: unknown): boolean =>
   isJsonObject(block) && block['type'] === 'text' && typeof block['text'] !== 'string'
 

@@ -8,8 +8,8 @@ const WITH_NULL: ReadonlySet<string> = new Set(['default', 'const', 'enum', 'exa
 const MAX_DEPTH = 64
 
 /**
- * The schema of a tool's input as it is meant: a field with a default is not required, null is what some servers send for an absent keyword, the input is an object where no type
- * is named, and a draft between the two that are known is read as the newer one.
+ * Corrects common faults in the schema of a tool's input: a field with a default is not required, a null keyword counts as absent, the input is an
+ * object if no type is given, and a draft between the two known ones is read as the newer one.
  */
 export function fitSchema(schema: unknown): unknown {
   if (!isJsonObject(schema)) return schema
@@ -30,7 +30,7 @@ function withoutNulls(value: unknown, depth: number): unknown {
   return withoutDefaulted(Object.fromEntries(entries))
 }
 
-/** Some servers list a field as required that has a default, which is filled in for them (`withDefaults`). */
+/** Some servers require a field that has a default. It is made optional here, and the default is filled in for them (`withDefaults`). */
 function withoutDefaulted(schema: Record<string, unknown>): Record<string, unknown> {
   const { required } = schema
   if (!Array.isArray(required) || !isJsonObject(schema['properties'])) return schema
@@ -38,7 +38,7 @@ function withoutDefaulted(schema: Record<string, unknown>): Record<string, unkno
   return left.length === required.length ? schema : { ...schema, required: left }
 }
 
-/** The default of a field that a schema has by this name. */
+/** The default that a schema gives the field with this name. */
 function defaultOf({ properties }: Record<string, unknown>, name: unknown): unknown {
   if (typeof name !== 'string' || !isJsonObject(properties) || !Object.hasOwn(properties, name)) return undefined
   const property = properties[name]

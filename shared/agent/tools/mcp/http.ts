@@ -12,7 +12,7 @@ export function createHttpTransport(
   fetch: FetchLike,
 ): StreamableHTTPClientTransport {
   const answers = new Answers((message) => transport.onmessage?.(message))
-  /** The requests that are answered by an event stream, which may go on after `send`. */
+  /** The requests that are answered by an event stream, which may continue after `send`. */
   const streamed = new Set<number>()
   const checkedFetch: FetchLike = async (target, init) => {
     const response = await fetch(target, init)
@@ -37,7 +37,7 @@ export function createHttpTransport(
     })
     if (!streamed.delete(id)) answers.end(id)
   }
-  // The package calls what it finds as `onmessage` before its own.
+  // The package calls an existing `onmessage` before its own.
   return Object.assign(transport, {
     send: checkedSend,
     onmessage: (message: JSONRPCMessage) => answers.received(message),
@@ -54,7 +54,7 @@ const isEventStream = ({ ok, headers }: Response): boolean =>
 
 const TOO_LARGE = tooLarge(MAX_ANSWER_BYTES.http)
 
-/** Whether the body of a response was above the limit of the way out. */
+/** Whether the body of a response was above the limit of the outgoing client. */
 const isTooLarge = (cause: unknown): boolean =>
   cause instanceof Error &&
   (('code' in cause && cause.code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') || isTooLarge(cause.cause))

@@ -5,19 +5,19 @@ import { groupMemory } from '../process/process-group.ts'
 import { type McpServerConfig, type Scope, scopeOf } from './config.ts'
 import type { McpConnection } from './connection.ts'
 
-/** The most that servers which sessions and tenants have for themselves may take of a process of ours. */
+/** The limits for MCP servers that belong to a session or tenant, for each of our processes. */
 export type InstanceBounds = {
   max: number
   maxPerTenant: number
-  /** One that nobody has called for this long is ended. */
+  /** A server that was not called for this long is ended. */
   idleMs: number
-  /** The memory of a server over stdio and of what it has started; Linux only. Above it the server is ended, a shared one too. */
+  /** The most memory of a server over stdio and its child processes; Linux only. Above it the server is ended, even a shared one. */
   maxMemoryBytes: number
 }
 
 export type InstancesDeps = {
   bounds: InstanceBounds
-  /** Below it lie the folders of servers that work for no session. Left out: they work in that of this process. */
+  /** The parent folder for servers that work for no session. Left out: they work in the folder of this process. */
   folder: string | undefined
   defaultScope: Scope
   open: (server: McpServerConfig, folder: string | undefined) => McpConnection
@@ -37,8 +37,8 @@ type Instance = {
 const SWEEP_MS = 10_000
 
 /**
- * The connections to the servers, by whom they belong to (D40): each session, plan and run outside of them has its own, or each tenant, or all
- * share one. They end with their session, plan or run, or when they are idle.
+ * The connections to the servers, by owner (D40): each session, plan and other run has its own, or each tenant has, or all share one. They end
+ * with their session, plan or run, or when they are idle.
  */
 export class Instances {
   readonly #deps: InstancesDeps
@@ -57,7 +57,7 @@ export class Instances {
     return scopeOf(server, this.#deps.defaultScope)
   }
 
-  /** Works with the caller's connection. A failure is an outcome where there is no room for one more. */
+  /** Works with the caller's connection. Returns a failed outcome if there is no room for another connection. */
   async use(
     server: McpServerConfig,
     caller: Caller,
@@ -76,8 +76,8 @@ export class Instances {
   }
 
   /**
-   * Works with a connection to list the server's tools: one that is open, the shared one, or one for this purpose. `undefined`: no process is
-   * running, and `mayStart` is not set.
+   * Works with a connection to list the server's tools: an open one, the shared one, or a new one for this purpose. `undefined`: no process
+   * is running, and `mayStart` is not set.
    */
   async list<T>(server: McpServerConfig, work: (connection: McpConnection) => Promise<T>, mayStart: boolean) {
     const open = [...this.#instances.values()].find((each) => each.server === server && each.connection.isConnected)
@@ -94,7 +94,7 @@ export class Instances {
     }
   }
 
-  /** Ends what belongs to a session, plan or run that is over or goes on elsewhere. */
+  /** Ends the connections of a session, plan or run that has ended or continues elsewhere. */
   release({ tenant, scope }: ToolOwner): void {
     for (const [key, { owner, server }] of this.#instances)
       if (owner?.tenant === tenant && owner.scope === scope && this.scopeOf(server) === 'session') this.#end(key)
@@ -131,13 +131,13 @@ export class Instances {
     return added
   }
 
-  /** Opens a connection whose process works in a folder below ours, which no other owner has. */
+  /** Opens a connection whose process works in its own folder below ours. */
   #open(server: McpServerConfig, owner: string): McpConnection {
     const { folder, open } = this.#deps
     return open(server, folder && join(folder, nameOf(server.name), nameOf(owner)))
   }
 
-  /** Makes room for one more instance of a tenant, by ending the one that has been idle for the longest time. */
+  /** Makes room for another instance of a tenant, by ending the one that was idle for the longest time. */
   #hasRoom(tenant: string): boolean {
     const { max, maxPerTenant } = this.#deps.bounds
     const owned = [...this.#instances].filter(([, { owner }]) => owner !== undefined)

@@ -13,17 +13,17 @@ import { MAX_ANSWER_BYTES } from './config.ts'
 import { embeddedFiles, fileNameOf, fileOf, MAX_FILES } from './content.ts'
 import type { SharedClient } from './shared-client.ts'
 
-/** `unread` says why a link was not read, by its address. */
+/** `unread` gives the reason why a link was not read, by its address. */
 type BroughtFiles = { files: NewFile[]; unread: Map<string, string> }
 
-/** `client` is the one that got the answer: another session may not know its addresses. */
+/** `client` is the one that received the answer: another session of the server may not know the addresses. */
 type Reading = { client: SharedClient; signal: AbortSignal; limitMs: number }
 
 const MAX_REASON_CHARS = 500
 
 /**
  * The files that an answer embeds, and those that its resource links name, which are read one after the other from the server that gave them (D50.5).
- * All links together have the time in which a call may be silent, and the bytes of one answer. Throws only when the run ends.
+ * For all links together the limits of one call apply: its longest silence, and the bytes of one answer. Throws only when the run ends.
  */
 export async function broughtFiles({ content }: CallToolResult, reading: Reading): Promise<BroughtFiles> {
   const { client, signal, limitMs } = reading

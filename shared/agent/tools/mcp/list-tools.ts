@@ -17,7 +17,7 @@ export type ServerTool = {
   inputSchema: JsonObject
   /** The input schema as the server has sent it. */
   ownSchema: unknown
-  /** As the server says, which may be wrong. */
+  /** The server's own hints, which may be wrong. */
   hints: ToolHints
 }
 
@@ -25,7 +25,7 @@ export type ServerList = {
   tools: ServerTool[]
   /** Sentences for the log. */
   problems: string[]
-  /** How the server says that its tools are used. */
+  /** The server's instructions for the use of its tools. */
   instructions: string | undefined
 }
 
@@ -46,8 +46,8 @@ const MAX_SHOWN_CHARS = 100
 
 /**
  * Lists the usable tools of one server, within the time in which it may start. A malformed tool, one with a schema that is too large
- * and one that runs only as a task are left out. A server that lost its session gets another one. The list is read no further than there is room for the tools of one server. `problems`
- * has sentences that say so.
+ * and one that runs only as a task are left out. If the server has lost its session, a new one is opened. The list is read only as far as one
+ * server's tools may go. `problems` has a sentence for each of these.
  */
 export async function listTools(connection: McpConnection): Promise<ServerList> {
   const { startTimeoutMs, name } = connection
@@ -91,11 +91,11 @@ async function readPages(client: Client, list: ToolList): Promise<void> {
   list.end(`its list has more than ${MAX_PAGES} pages`)
 }
 
-/** Not with the package's own method, which refuses the whole list when one tool of it is malformed. */
+/** The package's own method is not used: it refuses the whole list when one tool is malformed. */
 const readPage = (client: Client, cursor: string | undefined): Promise<Page> =>
   client.request({ method: 'tools/list', params: cursor === undefined ? {} : { cursor } }, ANY_PAGE)
 
-/** The tools of a server's list. Entries that are malformed count as well, so that no list is read without end. */
+/** The tools of a server's list. Malformed entries count as well, so that an endless list is not read. */
 class ToolList {
   readonly #server: string
   readonly tools = new Map<string, ServerTool>()
@@ -124,7 +124,7 @@ class ToolList {
     return true
   }
 
-  /** Nothing more is read, for this reason. */
+  /** Stops reading, for this reason. */
   end(reason: string): void {
     this.#end = reason
   }
@@ -143,7 +143,7 @@ class ToolList {
   }
 }
 
-/** The form that the package asks for: accepts every result, and keeps what has the form of a page. */
+/** The schema that the package needs: it accepts every result, and keeps the fields of a page. */
 const ANY_PAGE = {
   '~standard': {
     version: 1,
@@ -161,7 +161,7 @@ const ANY_PAGE = {
   },
 } as const
 
-/** Takes from an entry what is used of it, and nothing else that the server sent. `chars`: its size. */
+/** Takes only the used fields of an entry. `chars`: its size. */
 function readTool(entry: unknown): { tool: ServerTool; chars: number; note?: string } | { problem: string } {
   if (!isJsonObject(entry)) return { problem: 'it is no object' }
   const { name, title, description, inputSchema: given, annotations, execution } = entry
@@ -206,7 +206,7 @@ const hintsOf = (notes: JsonObject): ToolHints =>
     Object.entries(HINTS).flatMap(([name, hint]) => (typeof notes[name] === 'boolean' ? [[hint, notes[name]]] : [])),
   )
 
-/** Some servers send null for what is absent. */
+/** Some servers send null for an absent field. */
 const isTextOrAbsent = (value: unknown): boolean => value === undefined || value === null || typeof value === 'string'
 
 const shownName = (entry: unknown): string =>

@@ -10,9 +10,9 @@ export type ListedServerDeps = {
   instances: Instances
   offered: OfferedTools
   log: Pick<Log, 'info' | 'warn'>
-  /** The pause before a server that was down is tried again, which doubles, and between two lists of one that changes its tools. */
+  /** The first pause before a server that is down is tried again (it doubles each time), and the least pause between two lists. */
   retryMs: number
-  /** The pause between two lists of a server that says nothing. */
+  /** The pause between two lists of a server that announces no changes. */
   listEveryMs: number
   signal: AbortSignal
 }
@@ -20,8 +20,8 @@ export type ListedServerDeps = {
 const MAX_RETRY_MS = 300_000
 
 /**
- * The tools of one server, listed until the server has answered once, and from then on each minute, when the server says that they have changed,
- * when it was connected again, and when it did not know one of them (D5.2).
+ * The tools of one server, listed repeatedly until the server has answered once; after that every minute, when the server announces changes,
+ * after a new connection, and when it did not know one of its tools (D5.2).
  */
 export class ListedServer {
   readonly #server: McpServerConfig
@@ -45,7 +45,7 @@ export class ListedServer {
     return this.#state
   }
 
-  /** How the server says that its tools are used. */
+  /** The server's instructions for the use of its tools. */
   get instructions(): string | undefined {
     return this.#deps.offered.instructions
   }
@@ -60,21 +60,21 @@ export class ListedServer {
     }
   }
 
-  /** Applies what follows `first`, one change after the other, until the signal is aborted. */
+  /** Applies `first` and later changes, one after the other, until the signal is aborted. */
   async follow(first: ToolChange | undefined, apply: (change: ToolChange) => Promise<void> | void): Promise<void> {
     if (!first && !(await this.#beginLater(apply))) return
     this.#apply = apply
     while (await this.#pause(this.#deps.listEveryMs)) this.changed()
   }
 
-  /** To be called when the server was connected, unless it is being listed just then. */
+  /** Call it when the server was connected, unless its tools are being listed at that moment. */
   connected(): void {
     if (!this.#isListing) this.changed()
   }
 
   /** Lists the tools again, after a pause when they were listed just now. */
   changed(): void {
-    if (this.#isWaiting || !this.#apply) return // The list that will be read then has this change, too.
+    if (this.#isWaiting || !this.#apply) return // The list that is about to be read includes this change.
     this.#isWaiting = true
     void this.#queue.run(this.name, async () => {
       this.#isWaiting = false
@@ -110,14 +110,14 @@ export class ListedServer {
     )
   }
 
-  /** Logs one line, and no more while the state lasts. */
+  /** Logs one line when the state begins, and no further ones while it lasts. */
   #fail(cause: unknown): void {
     if (this.#state === 'ready')
       this.#warn(`The changed tools of the MCP server ${this.name} are not known: ${reasonOf(cause)}`)
     this.#state = 'unavailable'
   }
 
-  /** Tries the server until it answers. Why it does not was reported at first. */
+  /** Tries the server until it answers. The reason was already logged at the first failure. */
   async #beginLater(apply: (change: ToolChange) => Promise<void> | void): Promise<boolean> {
     for (let pauseMs = this.#deps.retryMs; await this.#pause(pauseMs); pauseMs = Math.min(2 * pauseMs, MAX_RETRY_MS)) {
       const change = await this.#list(true).catch(() => undefined)

@@ -15,26 +15,26 @@ export type McpDeps = {
   configFile: string
   /** The variables that the file may refer to. */
   variables: Env
-  /** The guarded way out, for servers over HTTP. */
+  /** The guarded outgoing client, for servers over HTTP. */
   fetch: typeof globalThis.fetch
-  /** Gets a line for each server or tool that is left out, and for each that comes back. */
+  /** Gets a line for each server or tool that is left out, and for each that becomes available again. */
   log: Pick<Log, 'info' | 'warn'>
   /** How long a server may take to start, and then to list its tools. */
   startTimeoutMs: number
-  /** Whether servers over stdio may be started; asked only when there are any. They are left out otherwise. */
+  /** Whether servers over stdio may be started; called only if there are any. If not, they are left out. */
   mayStartPrograms?: () => Promise<boolean>
-  /** How long to wait for the servers. What a slower one offers is a change. By default each has its time to start and to list. */
+  /** How long to wait for the servers. A slower server's tools are added later. By default each server may use its start time. */
   waitMs?: number
-  /** Where files are kept that a result brings; left out: they are only named. */
+  /** Keeps the files that a result contains. Left out: they are only named. */
   files?: DeliveredFiles | undefined
-  /** Below it servers over stdio have their folders. Left out: they work in the folder of this process. */
+  /** The parent of the folders of servers over stdio. Left out: they work in the folder of this process. */
   folder?: string
   /** The scope of a server over stdio whose entry names none. */
   defaultScope?: Scope
   bounds?: InstanceBounds
-  /** The pause before a server that was down is tried again, and between two lists of a server that changes its tools. */
+  /** The first pause before a server that is down is tried again, and the least pause between two lists. */
   retryMs?: number
-  /** The pause between two lists of a server that says nothing. */
+  /** The pause between two lists of a server that announces no changes. */
   listEveryMs?: number
   /** The longest silence within a call; each progress notification starts it again. */
   callTimeoutMs?: number
@@ -42,13 +42,13 @@ export type McpDeps = {
 
 export type McpTools = {
   tools: readonly Tool[]
-  /** Calls `apply` when a server that was not ready can be reached, and when the tools of a server have changed. To be called once. */
+  /** Sets the function that is called when a server becomes ready or its tools have changed. Call it once. */
   onChange(apply: (change: ToolChange) => Promise<void> | void): void
-  /** Resolves behind `onChange` when each server has listed its tools, or has failed to. `undefined`: there are no servers. */
+  /** Resolves, after `onChange` was called, when each server has listed its tools or failed to. `undefined`: there are no servers. */
   readonly listed: Promise<void> | undefined
-  /** What is known of each server by now. */
+  /** The present state of each server. */
   servers(): { name: string; state: ServerState; instructions?: string }[]
-  /** Ends the servers of a session, plan or run that is over. */
+  /** Ends the servers of a session, plan or run that has ended. */
   release(owner: ToolOwner): void
   close(): Promise<void>
 }
@@ -60,7 +60,7 @@ const BOUNDS: InstanceBounds = { max: 64, maxPerTenant: 64, idleMs: 1_800_000, m
 
 /**
  * Offers the tools of the servers of MCP_CONFIG as `mcp__<server>__<tool>` (D5.1). A server that cannot be reached is left out, and tried
- * again. A malformed file throws `invalid_request` that names the file and what is wrong with it.
+ * again. Throws `invalid_request` for a malformed file; the message names the file and its problems.
  */
 export async function openMcpServers(deps: McpDeps): Promise<McpTools> {
   const { configFile, variables, log, waitMs } = deps

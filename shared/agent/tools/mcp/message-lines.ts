@@ -1,10 +1,10 @@
 const LF = 10
-/** The id of a message stands within these many bytes of its begin or its end. */
+/** The id of a message is within this many bytes of its beginning or its end. */
 const END_BYTES = 256
 
 type Listener = {
   onLine: (line: string) => void
-  /** Gets the two ends of a line that is longer than the limit. The rest of it is dropped as it comes. */
+  /** Gets the two ends of a line that is longer than the limit. The rest of the line is dropped as it arrives. */
   onTooLong: (start: string, end: string) => void
 }
 

@@ -22,7 +22,7 @@ export type OfferedToolsOptions = {
   onProblem: (problem: string) => void
 }
 
-/** Changes since the list before: tools that are new or different, and the names of those that are gone. */
+/** Changes since the last list: tools that are new or different, and the names of those that are gone. */
 export type ToolChange = { tools: Tool[]; gone: string[] }
 
 /** The tools of one server as the engine offers them. */
@@ -77,7 +77,8 @@ export class OfferedTools {
       inputSchema: tool.inputSchema,
       defaultPolicy: 'ask',
       isReadOnly: server.isTrusted && tool.hints.read_only === true,
-      // The server is believed: tools that it calls read-only run in plan mode, and those that it calls idempotent may be called again (D32.9a).
+      // The hints of a trusted server are believed: tools that it calls read-only run in plan mode, and those that it calls idempotent may
+      // be called again (D32.9a).
       isIdempotent: server.isTrusted && tool.hints.idempotent === true,
       describe: () => `Call ${label}${tool.title === undefined ? '' : ` (${tool.title})`}.${warningOf(tool.hints)}`,
       run: (input: JsonObject, context) =>
@@ -90,7 +91,7 @@ export class OfferedTools {
   }
 }
 
-/** For the person who is asked: the words of a stranger, as such. */
+/** A warning for the person who is asked: it quotes the server's own hints, which may be wrong. */
 function warningOf({ read_only: isReadOnly, destructive: isDestructive }: ServerTool['hints']): string {
   if (isReadOnly === true) return ' The server says that it only reads.'
   return isDestructive === true ? ' The server says that it may destroy or overwrite something.' : ''

@@ -7,7 +7,7 @@ export class SharedClient {
   #running = 0
   #isRetired = false
 
-  /** What the server asks while it is called. */
+  /** The questions that the server asks during calls. */
   readonly questions: Questions
 
   constructor(client: Client, questions: Questions) {
@@ -19,7 +19,7 @@ export class SharedClient {
     return this.#isRetired
   }
 
-  /** Whether the server keeps a session for it, which it may have lost. */
+  /** Whether the server keeps a session for this client, which it may lose. */
   get hasSession(): boolean {
     const { transport } = this.#client
     return transport instanceof StreamableHTTPClientTransport && transport.sessionId !== undefined
@@ -39,13 +39,13 @@ export class SharedClient {
     }
   }
 
-  /** Closes the client as soon as nothing uses it: a call that is under way may still get its answer. */
+  /** Closes the client as soon as nothing uses it: a running call may still get its answer. */
   async retire(): Promise<void> {
     this.#isRetired = true
     await this.#closeWhenUnused()
   }
 
-  /** Closes the client now; calls that are under way fail. */
+  /** Closes the client now; running calls fail. */
   async close(): Promise<void> {
     this.#isRetired = true
     await this.#client.close()

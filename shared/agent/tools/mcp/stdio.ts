@@ -23,14 +23,14 @@ const EXIT_MS = 1_000
 const TERM_MS = 1_000
 /** How long to wait for the pipes to close after the server has exited. */
 const DRAIN_MS = 200
-/** A server that writes more lines than that which answer nothing rests for this long: reading them must not take the time of others. */
+/** After this many lines that answer nothing the server's output is not read for a while, so that reading it does not slow down others. */
 const MAX_IDLE_LINES = 1_000
 const REST_MS = 100
-/** A piece of a line above the limit counts as this many. */
+/** A piece of a too long line counts as this many lines. */
 const LINES_OF_PIECE = 10
 
 export type StdioOptions = {
-  /** Where the server works when its entry names no `cwd`. */
+  /** The server's working directory when its entry names no `cwd`. */
   folder: string | undefined
   /** Gets the first line of the output that was no message. */
   onSkipped: (line: string) => void
@@ -65,7 +65,7 @@ export class StdioGroupTransport implements Transport {
     this.#options = options
   }
 
-  /** That of its process, while it runs. */
+  /** The id of its process, while it runs. */
   get pid(): number | undefined {
     return this.#child?.pid
   }
@@ -75,7 +75,7 @@ export class StdioGroupTransport implements Transport {
     return this.#stderr.trim()
   }
 
-  /** How the server ended, such as `exited with code 1`; empty while it runs. */
+  /** How the server ended, for example `exited with code 1`; empty while it runs. */
   get exit(): string {
     return this.#exit
   }
@@ -99,7 +99,7 @@ export class StdioGroupTransport implements Transport {
     for (const stream of [child.stdin, child.stdout, child.stderr])
       stream.on('error', (cause) => this.#reportError(cause))
     this.#exited = this.#waitForExit(child).catch((cause: unknown) => this.#reportError(cause))
-    if (this.#isClosed) await this.close() // It was closed while the process began.
+    if (this.#isClosed) await this.close() // The transport was closed while the process was starting.
   }
 
   async #folder(): Promise<string | undefined> {

@@ -3,15 +3,16 @@ import { LRUCache } from 'lru-cache'
 import { MCP_PREFIX } from '../usable-tools.ts'
 
 const MAX_CHARS = 64
-/** So many names of a server are remembered, more than it can offer at a time: it may rename its tools without end. */
+/** How many names of a server are remembered: more than it can offer at a time. Limited, because a server may rename its tools again and again. */
 const MAX_REMEMBERED = 1_000
-/** With a longer beginning, the cut name of a tool would not hold all of it. */
+/** With a longer prefix, the name of a tool would be cut within the prefix. */
 const MAX_PREFIX_CHARS = 40
 
 /**
  * Returns a function that names the tools of these servers: `mcp__<server>__<tool>` in the characters and the length that every model
- * API accepts (`[A-Za-z0-9_-]{1,64}`), no name twice. No server can have a name that another one's tool has, or would have while that
- * server is down: a policy is given to a name. The same tool gets the same name again, unless its server has had 1,000 others since.
+ * API accepts (`[A-Za-z0-9_-]{1,64}`), no name twice. No server can take a name that another server's tool has, even while that
+ * server is down, because policies apply to names. The same tool gets the same name again, unless its server has had 1,000 others
+ * since.
  */
 export function createToolNames(servers: readonly string[]): (server: string, tool: string) => string {
   const names = new Map([...prefixesOf(servers)].map(([server, prefix]) => [server, { prefix, ...rememberedNames() }]))
@@ -30,14 +31,14 @@ export function createToolNames(servers: readonly string[]): (server: string, to
   }
 }
 
-/** The names of one server's tools; those of other servers begin otherwise. */
+/** The names of one server's tools; those of other servers have other prefixes. */
 function rememberedNames(): { known: LRUCache<string, string>; taken: Set<string> } {
   const taken = new Set<string>()
   const known = new LRUCache<string, string>({ max: MAX_REMEMBERED, dispose: (name) => void taken.delete(name) })
   return { known, taken }
 }
 
-/** The beginnings of the servers' names. None begins with another one: servers for which that would be so have a hash instead. */
+/** The prefixes of the servers. No prefix begins with another one: servers for which it would, get a hash instead. */
 function prefixesOf(servers: readonly string[]): Map<string, string> {
   const plain = new Map(servers.map((server) => [server, `${MCP_PREFIX}${toChars(server)}__`]))
   const isAmbiguous = ([server, prefix]: [string, string]) =>

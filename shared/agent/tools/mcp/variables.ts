@@ -1,21 +1,21 @@
 import { isJsonObject } from '../../../kernel/json.ts'
 import type { Env } from '../../../platform/config/model.ts'
 
-/** `${VAR}` and `${VAR:-default}` as Claude Code has them, and `${env:VAR}` as VS Code and Cursor have it. */
+/** Claude Code's `${VAR}` and `${VAR:-default}`, and the `${env:VAR}` of VS Code and Cursor. */
 const REFERENCE = /\$\{(?:env:)?([A-Za-z_]\w*)(?::-([^}]*))?\}/g
 /** References that only an editor can replace, such as `${input:token}`. */
 const EDITORS_OWN = /\$\{(?!env:)\w+:(?!-)[^}]*\}/
 
-/** The fields of an entry in which variables are replaced. In `command` and `cwd` they hold paths and no secrets. */
+/** The fields of an entry in which variables are replaced. In `command` and `cwd` the values are paths, not secrets. */
 const FIELDS = ['command', 'args', 'cwd', 'env', 'url', 'headers']
 const PATHS = ['command', 'cwd']
 
 export type Expanded = {
-  /** The entry with the values in place of the references; other fields and other texts are as they were. */
+  /** The entry with the values in place of the references; other fields and texts are unchanged. */
   entry: unknown
   /** Each begins with the path of the field below the entry. */
   problems: string[]
-  /** The values of variables that were put in and may be secrets. */
+  /** The inserted values that may be secrets. */
   secrets: string[]
 }
 

@@ -10,7 +10,7 @@ import { endProcessGroup } from './process-group.ts'
 import { shellSubject } from './shell-subject.ts'
 
 export type BashOptions = {
-  /** PATH of the commands. They get no other variable of the server's environment. */
+  /** PATH of the commands. Commands get no other variable of the server's environment. */
   path?: string
   shell?: string
   /** The time between SIGTERM and SIGKILL, in which a command may clean up. */
@@ -19,18 +19,18 @@ export type BashOptions = {
 
 const DEFAULT_TIMEOUT_MS = 120_000
 const MAX_TIMEOUT_MS = 600_000
-/** Both parts and the exit code fit into what the engine gives the model of an output, 64 KiB. */
+/** Both parts and the exit code fit into the 64 KiB that the engine gives the model of an output. */
 const SHOWN_PART_CHARS = 31 * 1024
 /** A command that writes more is stopped, because nobody would see the output that this process has to read. */
 const MAX_OUTPUT_CHARS = 16 * 1024 * 1024
 const REPORT_EVERY_MS = 500
-/** How long to wait for the pipes to close after the group has ended: a process that left the group may keep them open. */
+/** How long to wait for the pipes to close after the process group has ended: a process that left the group may keep them open. */
 const DRAIN_MS = 500
 
 /**
  * Creates `Bash` (D5.1), which exists with ENABLE_BASH only. A command runs in the workspace and in its own process group, which is ended
- * as a whole. It runs as the server's user, so it is no sandbox: the command can read every file of that user, and where the system lets
- * processes of one user trace each other, also the memory of the server. The environment that the server was started with holds no secrets.
+ * as a whole. It runs as the server's user, so it is no sandbox: the command can read every file of that user, and, if the system lets
+ * processes of one user trace each other, also the server's memory. The server's start environment contains no secrets.
  */
 export function createBashTool(options: BashOptions = {}): Tool {
   return {

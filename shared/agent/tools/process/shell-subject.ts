@@ -3,14 +3,14 @@ import type { RuleSubject } from '../port.ts'
 import { matchesWildcard } from '../wildcard.ts'
 import { readShellText, type ShellCommand } from './shell-words.ts'
 
-/** Characters that a program that is itself a shell, or understands patterns, may take for more than text; some only where a word begins. */
+/** Characters with a special meaning for a program that is itself a shell, or that understands patterns; some only at the beginning of a word. */
 const MAY_BE_CODE = /[$`|;&<>(){}*?[\]\\]|(?:^|[\s=:])~|(?:^|\s)[#!]/
 const PLAIN_WORD = /^[A-Za-z0-9_@%+=:,./-](?:[A-Za-z0-9_@%+=:,./^#!-]|(?<![=:])~)*$/
 
 /**
  * Returns the subject of a shell command for rules such as `Bash(npm test)`: its words, with one blank between two, and words that had to be
- * quoted in single quotes. A rule names the spelling of a command and is no wall: what a command starts itself, nobody sees here. Where it
- * is not certain that a line does not run what a rule names, `includes` says so.
+ * quoted in single quotes. A rule matches the spelling of a command; it is no security boundary, because programs that a command starts are
+ * not visible here. If it is uncertain whether a line runs the command of a rule, `includes` returns `undefined`.
  */
 export function shellSubject(command: string): RuleSubject {
   const { commands, isSingle, isUnderstood } = readShellText(command)
@@ -24,7 +24,7 @@ export function shellSubject(command: string): RuleSubject {
   }
 }
 
-/** The rule with one blank between two words and single quotes, as commands are compared. */
+/** The rule in the same spelling as a subject: one blank between two words, and single quotes. */
 const spaced = (rule: string): string =>
   rule
     .trim()
@@ -34,19 +34,19 @@ const spaced = (rule: string): string =>
 const quoted = (words: ShellCommand): string =>
   words.map((word) => (PLAIN_WORD.test(word) ? word : `'${word}'`)).join(' ')
 
-/** A denial counts for `/bin/rm` as for `rm`, and for quoted words as for plain ones. */
+/** The spellings of a command, so that a rule for `rm` also matches `/bin/rm`, and a rule with plain words also matches quoted ones. */
 function spellings([path = '', ...words]: ShellCommand): string[] {
   const named = [posix.basename(path), ...words]
   return [quoted(named), named.join(' ')]
 }
 
-/** `rm *` names `rm` itself, too. */
+/** `rm *` also matches `rm` without arguments. */
 const matchesRule = (pattern: string, spelling: string): boolean =>
   matchesWildcard(pattern, spelling) || (pattern.endsWith(' *') && spelling === pattern.slice(0, -2))
 
 /**
- * Whether a command that a rule does not match is certainly another one than the rule names, also when its options stand elsewhere or
- * are spelled otherwise: `git status` is another one than `git push*`, and `git -c x=y push` may be the same.
+ * Whether a command that a rule does not match certainly differs from the rule's command, even if options are in other places or
+ * spelled differently: `git status` certainly differs from `git push*`, but `git -c x=y push` may be the same.
  */
 function isPlainlyAnother([path = '', ...words]: ShellCommand, pattern: string): boolean {
   const [program = '', ...named] = pattern.split(' ')
@@ -62,7 +62,7 @@ function isPlainlyAnother([path = '', ...words]: ShellCommand, pattern: string):
   return false
 }
 
-/** `find -delete` does by itself what these programs do. */
+/** `find -delete` deletes like these programs. */
 const DELETERS = ['rm', 'rmdir', 'unlink', 'shred']
 
 const deletesFiles = (path: string, words: readonly string[], program: string): boolean =>

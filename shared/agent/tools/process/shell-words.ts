@@ -3,17 +3,17 @@ export type ShellCommand = readonly string[]
 
 /** The commands in a text for bash, as far as they can be read without running it. */
 export type ShellText = {
-  /** The commands that it runs. Where it is not understood, the most likely ones. */
+  /** The commands that the text runs; if it is not understood, the most likely ones. */
   commands: readonly ShellCommand[]
-  /** Exactly one command, which writes to no file by the shell, sets no variable and does not stay in the background. */
+  /** Whether the text is exactly one command, without shell redirection to a file, variable assignment or background execution. */
   isSingle: boolean
-  /** Nothing but these commands runs, with exactly these words. */
+  /** Whether exactly these commands run, with exactly these words. */
   isUnderstood: boolean
 }
 
 const BLANK = /[ \t]+/y
 const OPERATOR = /&&|\|\|?|[;&\n]/y
-/** Not `<<`, `<(` and `>(`, behind which other things than the name of a file stand. */
+/** Does not match `<<`, `<(` and `>(`, which are not followed by the name of a file. */
 const REDIRECTION = /\d*(?:>>|>\||[<>]&|<>|[<>])(?![<(])/y
 /**
  * The parts of a word that the shell takes literally; `~`, `#`, `!` and `^` only within a word. Everything else is not understood: expansions, globs, braces,
@@ -23,14 +23,14 @@ const WORD = /(?:[A-Za-z0-9_@%+=:,./-]+|(?<=[\w@%+,./^~#!-])[~#!^]+|(?<=[=:])[#!
 const QUOTED = /'([^']*)'|"([^"]*)"/g
 
 const ASSIGNMENT = /^[A-Za-z_]\w*(\[.*\])?\+?=/
-/** Words in the place of a command behind which another command begins. */
+/** Words at the place of a command that are followed by another command. */
 const KEYWORDS: ReadonlySet<string> = new Set(
   'if then elif else fi for while until do done case esac select in time coproc function'.split(' '),
 )
 
 type Read = { commands: string[][]; words: string[]; isRedirected: boolean; isPlain: boolean }
 
-/** Reads a text as bash does where that is simple. Everything else is not understood, and may be several things. */
+/** Reads the simple part of bash's syntax. Any other text counts as not understood. */
 export function readShellText(text: string): ShellText {
   const found = readCommands(text.trim())
   if (!found) return { commands: likelyCommands(text), isSingle: false, isUnderstood: false }
@@ -63,7 +63,7 @@ function tokenAt(text: string, at: number): Token | undefined {
   return undefined
 }
 
-/** Returns whether the token is understood in its place. */
+/** Returns whether the token is understood at its place. */
 function take({ kind, text }: Token, read: Read): boolean {
   if (kind === 'blank') return true
   if (kind === 'word') {
@@ -71,7 +71,7 @@ function take({ kind, text }: Token, read: Read): boolean {
     else read.words.push(text.replace(QUOTED, (_match, single?: string, double?: string) => single ?? double ?? ''))
     return true
   }
-  if (read.isRedirected) return false // Nothing stands behind the last redirection.
+  if (read.isRedirected) return false // The last redirection has no target.
   read.isPlain = false
   if (kind === 'redirection') read.isRedirected = true
   else endCommand(read)
@@ -89,7 +89,7 @@ function withoutPrefix(words: readonly string[]): ShellCommand {
   return first < 0 ? [] : words.slice(first)
 }
 
-/** The commands that a text would hold if its quotes and escapes meant nothing and everything special began a command. */
+/** The commands of a text if quotes and escapes are ignored and each special character begins a new command. */
 function likelyCommands(text: string): ShellCommand[] {
   return text
     .replace(/['"\\]/g, '')

@@ -1,18 +1,18 @@
 import type { RuleSubject } from '../port.ts'
 import { matchesWildcard } from '../wildcard.ts'
 
-/** `scheme://host[:port][/path]`; `*` alone names every address. */
+/** `scheme://host[:port][/path]`; `*` alone matches every address. */
 const RULE = /^([a-z*]+):\/\/([^/?#]*)([^]*)$/i
 
-/** Characters that servers take for others when they are encoded, so that a path may be another one than it seems. */
+/** Encoded characters that some servers decode, so that a path may differ from what it looks like. */
 const ENCODED_SEPARATOR = /%(2f|5c|2e|25)/i
 
 /** Whether a rule names scheme, host and path of addresses. */
 export const isAddressRule = (rule: string): boolean => rule === '*' || RULE.test(rule)
 
 /**
- * An address, for rules such as `WebFetch(https://*.example.com/docs/*)`. Scheme, host and path are compared apart, so that no path or
- * name of a user passes for a host. A rule without a path names every path of its hosts.
+ * The subject of an address, for rules such as `WebFetch(https://*.example.com/docs/*)`. Scheme, host and path are compared
+ * separately, so that no path or user name can match as a host. A rule without a path matches every path of its hosts.
  */
 export function addressSubject(address: string): RuleSubject {
   const url = URL.parse(address)
@@ -39,17 +39,17 @@ function matchesRule(rule: string, { protocol }: URL, { hosts, paths }: Spelling
 
 const namesEveryPath = (rule: string): boolean => ['', '/*'].includes(RULE.exec(rule)?.[3] ?? '')
 
-/** A name that ends with a dot is the same one. */
+/** A host name with a dot at its end is the same host. */
 const nameOf = ({ hostname }: URL): string => hostname.replace(/\.$/, '')
 
-/** The host with its port, and also without it where it is the scheme's default. */
+/** The host with its port, and also without it if it is the scheme's default. */
 function hostsOf(url: URL): string[] {
   const name = nameOf(url)
   if (url.port !== '') return [`${name}:${url.port}`]
   return [name, `${name}:${url.protocol === 'https:' ? 443 : 80}`]
 }
 
-/** A path as it stands and, since servers read both alike, decoded. */
+/** A path as it is written and also decoded, because servers treat both in the same way. */
 function pathsOf({ pathname, search }: URL): string[] {
   const raw = pathname + search
   const decoded = raw.replace(/%[0-9a-f]{2}/gi, (code) => String.fromCharCode(Number.parseInt(code.slice(1), 16)))

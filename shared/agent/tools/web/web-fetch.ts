@@ -23,7 +23,7 @@ type PageRequest = {
 }
 
 export type WebFetchDeps = {
-  /** Opens the guarded way out (shared/platform/net/egress.ts) at first use: a process that never fetches does not load undici. */
+  /** Opens the guarded outgoing client (shared/platform/net/egress.ts) at first use: a process that never fetches does not load undici. */
   egress: () => Promise<{ request(url: string, request: PageRequest): Promise<Page> }>
   timeoutMs?: number
   maxBytes?: number
@@ -40,9 +40,9 @@ const TEXT_TYPES = /^(text\/.+|application\/(.+\+)?(json|xml|yaml|x-ndjson|javas
 const HTML_TYPES = /^(text\/html|application\/xhtml\+xml)$/
 
 /**
- * Creates `WebFetch` (D5.1), which fetches one page through the guarded way out. Redirects within the origin are followed, without a
- * cookie or credential from the answer before; one to another origin, or to an address with a stricter rule, is returned, because only
- * the first was approved (D5.2).
+ * Creates `WebFetch` (D5.1), which fetches one page through the guarded outgoing client. Redirects within the origin are followed, without a
+ * cookie or credential from the previous answer; one to another origin, or to an address with a stricter rule, is returned, because only the
+ * first was approved (D5.2).
  */
 export function createWebFetchTool({ egress, timeoutMs = 30_000, maxBytes = 1024 * 1024 }: WebFetchDeps): Tool {
   return {
@@ -71,7 +71,7 @@ export function createWebFetchTool({ egress, timeoutMs = 30_000, maxBytes = 1024
           const left = Math.max(1, Math.ceil(deadline - performance.now()))
           return client.request(hop, {
             ...{ headers: HEADERS, signal, timeoutMs: left, beforeSend: assertMayAct },
-            maxBytes: Number.POSITIVE_INFINITY, // A page that is too long is cut below instead of refused.
+            maxBytes: Number.POSITIVE_INFINITY, // A page that is too long is not refused but cut below.
           })
         }
         const arrival = await followRedirects(url, { get, mayFollow })
@@ -81,7 +81,7 @@ export function createWebFetchTool({ egress, timeoutMs = 30_000, maxBytes = 1024
   }
 }
 
-/** The page after all redirects and its address, or an address that nobody has approved. */
+/** The page after all redirects and its address, or an address that was not approved. */
 type Arrival = { page: Page; address: string } | Elsewhere
 type Elsewhere = { elsewhere: string; what: string }
 

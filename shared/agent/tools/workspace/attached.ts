@@ -5,12 +5,12 @@ import type { ReadFile } from '../../providers/shown-files.ts'
 import { writeBytes } from './file.ts'
 import { locate, makeWorkspace } from './workspace.ts'
 
-/** The bytes of attached files that a workspace gets, the newest first. */
+/** The most bytes of attached files that a workspace gets; the newest files come first. */
 const MAX_BYTES = 50 * 1024 * 1024
 
 type Placing = { workspace(): string; readFile: ReadFile }
 
-/** Returns what puts the files of a run's conversation into its workspace, once. */
+/** Returns a function that puts the files of a run's conversation into its workspace, once. */
 export function placesFiles(
   messages: () => readonly AttachedFile[],
   { workspace, readFile }: Placing,
@@ -21,7 +21,7 @@ export function placesFiles(
   }
 }
 
-/** Puts attached files where tools find them (D47). What is there already is left alone: a tool may have changed it. Throws `unavailable`. */
+/** Puts attached files where tools find them (D47). A file that already exists is left as it is: a tool may have changed it. Throws `unavailable`. */
 async function placeFiles(workspace: string, files: readonly AttachedFile[], read: ReadFile): Promise<void> {
   let room = MAX_BYTES
   await makeWorkspace(workspace)
@@ -33,7 +33,7 @@ async function placeFiles(workspace: string, files: readonly AttachedFile[], rea
       const bytes = await read(file)
       if (bytes) await writeBytes({ workspace, assertMayAct: () => {} }, path, bytes)
     } catch (cause) {
-      // A tool has put something else in its place, such as a link that leaves the workspace.
+      // A tool has put something else at this path, such as a link that leaves the workspace.
       if (!(cause instanceof AppError) || cause.kind === 'unavailable') throw cause
     }
   }

@@ -19,7 +19,7 @@ import { assertLinksAllowed, pathSubject } from './path-rules.ts'
 export type DeliveredFiles = Pick<Files, 'add' | 'delete'>
 
 const MAX_PATHS = 64
-/** As an upload has at most. */
+/** The limit of an upload. */
 const MAX_BYTES = 320 * 1024 * 1024
 
 const INPUT = {
@@ -38,7 +38,7 @@ const INPUT = {
 
 type Delivery = { paths: readonly string[]; title?: string }
 
-/** Creates `Deliver` (D50): makes files of the workspace the tenant's own, which outlive it. All of a call are delivered, or none. */
+/** Creates `Deliver` (D50): makes files of the workspace the tenant's own, which outlive it. A call delivers all of its files, or none. */
 export function createDeliverTool(files: DeliveredFiles): Tool {
   return {
     name: 'Deliver',
@@ -61,7 +61,7 @@ export function createDeliverTool(files: DeliveredFiles): Tool {
 }
 
 async function deliver({ paths, title }: Delivery, files: DeliveredFiles, context: ToolContext): Promise<ToolOutcome> {
-  const folder = await mkdtemp(join(tmpdir(), 'ae-deliver-')) // For its owner only.
+  const folder = await mkdtemp(join(tmpdir(), 'ae-deliver-')) // Only its owner can read the folder.
   try {
     const copies: NewFile[] = []
     for (const [i, path] of [...new Set(paths)].entries()) copies.push(await copy(path, join(folder, `${i}`), context))
@@ -73,7 +73,7 @@ async function deliver({ paths, title }: Delivery, files: DeliveredFiles, contex
   }
 }
 
-/** Copies the file that was checked, so that nothing which takes its place meanwhile is delivered. */
+/** Copies the file that was checked, so that a file which replaces it meanwhile is not delivered. */
 async function copy(path: string, to: string, context: ToolContext): Promise<NewFile> {
   const { workspace, policyOf, signal } = context
   await assertLinksAllowed('Deliver', path, context)
@@ -109,12 +109,12 @@ const tooLarge = (path: string) =>
     `${quoted(path)}: the file is larger than ${MAX_BYTES / 1024 / 1024} MB. Deliver a smaller one, or parts of it.`,
   )
 
-/** A name as D43 takes it. */
+/** The file's name in the form that D43 accepts. */
 export const nameOf = (path: string): string => truncate(basename(path).replaceAll(/[\p{Cc}\\]/gu, '_'), 255, '')
 
 type Keeping = { files: DeliveredFiles | undefined; context: ToolContext }
 
-/** Keeps the files that a result has brought (D50.5). The call was carried out: it does not fail where they cannot be kept, and says so. */
+/** Keeps the files in a result (D50.5). If that fails the call does not fail, because it was carried out; its text mentions the failure. */
 export async function withKept(
   outcome: ToolOutcome,
   brought: readonly NewFile[],
@@ -147,7 +147,7 @@ async function keep(files: DeliveredFiles, copies: readonly NewFile[], context: 
   }
 }
 
-/** It expires by itself otherwise. */
+/** If this fails, the file expires by itself. */
 const takeBack = (files: DeliveredFiles, tenant: TenantId, fileId: string) =>
   files.delete(tenant, fileId).catch(() => {})
 

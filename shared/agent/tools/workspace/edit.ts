@@ -10,8 +10,8 @@ const MAX_REPLACEMENTS = 100_000
 
 /**
  * Applies the replacement or throws `invalid_request`. Both texts are literal: `$&` has no meaning. Read shows lines without their
- * carriage return, so an `old_string` without any is looked for whatever the lines end with, and the lines that are inserted end as the
- * line in which they stand. All line ends outside the difference of the two texts stay.
+ * carriage return, so an `old_string` without any matches all kinds of line ends, and inserted lines get the line end of the line that
+ * they are in. Line ends outside the difference of the two texts are not changed.
  */
 export function applyEdit(before: string, edit: Edit): { text: string; count: number } {
   const { path, old_string, new_string } = edit
@@ -25,7 +25,7 @@ export function applyEdit(before: string, edit: Edit): { text: string; count: nu
   return { text, count: starts.length }
 }
 
-/** Where `old_string` begins. Of several places the only one that has its very characters is meant. */
+/** The places where `old_string` begins. If there are several, and only one has exactly the same characters, that one is meant. */
 function placesOf(view: LineFeedView, { path, old_string, replace_all = false }: Edit): number[] {
   const starts = occurrences(view.text, old_string, MAX_REPLACEMENTS + 1)
   if (starts.length === 0) {
@@ -58,7 +58,7 @@ function replaced(view: LineFeedView, starts: readonly number[], { old_string, n
   return pieces.join('')
 }
 
-/** The lengths of what both texts begin and end with: it stays as it is. Carriage returns in the new text are meant as they stand. */
+/** The lengths of the beginning and the end that both texts share, which are not changed. Carriage returns in the new text are kept. */
 function commonEdges(before: string, after: string): { prefix: number; suffix: number } {
   if (after.includes('\r')) return { prefix: 0, suffix: 0 }
   const max = Math.min(before.length, after.length)

@@ -2,7 +2,7 @@ import { FILE_HEADERS_ONLY, formatPatch, type StructuredPatch, structuredPatch }
 
 /** Lines around a change that are shown with it. */
 const CONTEXT = 3
-/** A comparison that takes longer would hold up the others of this process. */
+/** A longer comparison would block the other work of this process. */
 const MAX_MS = 20
 
 /** The texts of a file; `before` is `undefined` when it is new. */

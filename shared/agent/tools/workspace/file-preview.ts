@@ -5,7 +5,7 @@ import type { PreviewContext } from '../port.ts'
 import { readText } from './file.ts'
 import { assertLinksAllowed } from './path-rules.ts'
 
-/** Larger files have no preview: comparing them would hold up the others of this process. */
+/** Larger files have no preview: comparing them would block the other work of this process. */
 const MAX_CHARS = 256 * 1024
 const MAX_DIFF_CHARS = 32 * 1024
 
@@ -16,7 +16,7 @@ export type FileChange = {
   change(before: string | undefined): string
 }
 
-/** Shows what a call would change in a file; `undefined` where the call will fail, and for a file that the policy keeps from being read. */
+/** Shows what a call would change in a file; `undefined` if the call will fail, or the policy does not allow to read the file. */
 export async function previewOf(
   { tool, path, change }: FileChange,
   context: PreviewContext,

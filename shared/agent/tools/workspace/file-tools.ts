@@ -14,7 +14,7 @@ import { type Excerpt, type Lines, readLines } from './read-lines.ts'
 
 const DEFAULT_LINES = 2_000
 const MAX_LINES = 10_000
-/** With the numbers of 2,000 lines and the note behind them, a page fits into what the engine gives the model, 64 KiB. */
+/** With 2,000 line numbers and the note after them, a page fits into the 64 KiB that the engine gives the model. */
 const PAGE_BYTES = 48 * 1024
 
 const PATH = { type: 'string', minLength: 1, description: 'Path of the file, relative to the workspace.' }
@@ -72,7 +72,7 @@ function readTool(): Tool {
 
 const shortPath = (path: unknown) => truncate(String(path), 200)
 
-/** Images and PDFs are for models that take them, as a whole; `undefined` for every other file. */
+/** Reads a whole image or PDF, for models that accept them; `undefined` for every other file. */
 async function readAttachment(handle: FileHandle, path: string): Promise<ToolOutcome | undefined> {
   const mediaType = attachmentType(await readUpTo(handle, 16))
   if (mediaType === undefined) return undefined

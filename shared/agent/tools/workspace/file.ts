@@ -11,7 +11,7 @@ import { ignoring, isAbsent, isInside, locate, makeWorkspace, type Place } from 
 /** The largest file that a tool reads into memory or writes. */
 export const FILE_MAX_BYTES = 10 * 1024 * 1024
 
-/** Workspaces are for the user of the server only, whatever its umask is. */
+/** Only the server's user can read workspaces, whatever its umask is. */
 const FILE_MODE = 0o600
 const FOLDER_MODE = 0o700
 
@@ -72,7 +72,7 @@ export function writeText(place: Writing, path: string, content: string): Promis
 
 type Writing = Pick<ToolContext, 'workspace' | 'assertMayAct'>
 
-/** The same for any bytes. */
+/** The same as `writeText`, for bytes. */
 export async function writeBytes({ workspace, assertMayAct }: Writing, path: string, bytes: Uint8Array): Promise<void> {
   await makeWorkspace(workspace)
   const place = await locate(workspace, path)

@@ -1,13 +1,13 @@
-/** A text as Read shows it, where each line ends with a line feed, and the way back to its characters. */
+/** A text in the form that Read shows, where each line ends with a line feed, with a mapping back to the original characters. */
 export class LineFeedView {
   /** The text that is searched. */
   readonly text: string
   readonly #whole: string
-  /** Where lines end with CRLF: places of the line feeds in `text`, ascending. */
+  /** The places in `text` of the line feeds that are CRLF in the original, ascending. */
   readonly #returns: number[] = []
   #nextLineFeed = -1
 
-  /** `hidesReturns` is false for a search that names carriage returns itself: `text` is then the text as it is. */
+  /** `hidesReturns` is false for a search that names carriage returns itself: `text` is then the original text. */
   constructor(whole: string, hidesReturns: boolean) {
     this.#whole = whole
     this.text = hidesReturns ? whole.replaceAll('\r\n', '\n') : whole
@@ -25,7 +25,7 @@ export class LineFeedView {
     return this.#whole.slice(this.#toWhole(start), this.#toWhole(end))
   }
 
-  /** The line end behind a place of `text`. For the last line, which has none, it is the one of the line before. */
+  /** The line end after a place of `text`. For the last line, which has none, it is that of the line before. */
   lineEndAt(place: number): '\n' | '\r\n' {
     const at = this.#toWhole(place)
     if (this.#nextLineFeed < at) this.#nextLineFeed = this.#lineFeedFrom(at)

@@ -5,14 +5,14 @@ import { startBudget, walk } from './walk.ts'
 import { ignoring, isAbsent } from './workspace.ts'
 
 const LIMITS = { entries: 20_000, wallMs: 500 }
-/** A page ends behind this many bytes, which have to be read for their hashes while the caller waits. */
+/** A page ends after files of this many bytes, which must be read for their hashes while the caller waits. */
 const PAGE_BYTES = 32 * 1024 * 1024
-/** The caller gets one answer of it, in which it is a third longer. */
+/** A piece is sent in one message, in which base64 makes it a third longer. */
 const PIECE_BYTES = 128 * 1024
 
 type Listed = { path: string; bytes: number; sha256: string; modified_ms: number }
 
-/** Lists the regular files of a folder by path, behind `after`. Links, and what a search leaves out, are left out. */
+/** Lists the regular files of a folder by path, after `after`. Links, and files that a search skips, are left out. */
 export async function listFolder(
   workspace: string,
   { limit, after = '' }: { limit: number; after?: string },

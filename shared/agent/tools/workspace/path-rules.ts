@@ -5,7 +5,7 @@ import type { RuleSubject, ToolContext } from '../port.ts'
 import { matchesWildcard } from '../wildcard.ts'
 import { locate, relativePath } from './workspace.ts'
 
-/** The normalized path of a file, for rules such as `Write(docs/*)`. No rule names a path that the tool will refuse. */
+/** The normalized path of a file, for rules such as `Write(docs/*)`. No rule matches a path that the tool will refuse. */
 export function pathSubject(path: unknown): RuleSubject {
   const normalized = relativeOrEmpty(String(path))
   const isNamed = (rule: string) => matchesWildcard(rule, normalized)
@@ -21,8 +21,8 @@ function relativeOrEmpty(path: string): string {
 }
 
 /**
- * Throws `invalid_request` when the path leads over symbolic links to a file for which a stricter rule holds than for the path itself.
- * A path that cannot be followed is left to the tool.
+ * Throws `invalid_request` when symbolic links lead to a file with a stricter rule than the path itself. A path that cannot be
+ * resolved is left to the tool.
  */
 export async function assertLinksAllowed(
   tool: string,

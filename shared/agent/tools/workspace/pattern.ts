@@ -10,10 +10,10 @@ const REGEX_PROGRAM = 1_000
 const MATCH_WORK = 150_000
 const MAX_PIECE = 16_384
 
-/** A regular expression that is tested in linear time. `test` takes at most `pieceChars` characters at once. */
+/** A regular expression that is tested in linear time. `test` accepts at most `pieceChars` characters at once. */
 export type LinePattern = { test(piece: string): boolean; pieceChars: number }
 
-/** Compiles a regular expression in RE2's syntax. Throws `invalid_request` that says what is wrong with it. */
+/** Compiles a regular expression in RE2's syntax. Throws `invalid_request` with the error in the expression. */
 export async function compileRegex(pattern: string): Promise<LinePattern> {
   if (pattern.length > REGEX_CHARS) throw invalidRequest(`The pattern is longer than ${REGEX_CHARS} characters.`)
   const regex = await compile(pattern, REGEX_PROGRAM)

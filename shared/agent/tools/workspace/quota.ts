@@ -6,18 +6,18 @@ import { ignoring, isUnreadable, relativePath } from './workspace.ts'
 
 export type QuotaLimits = {
   maxBytes: number
-  /** Files and folders. */
+  /** The most files and folders. */
   maxFiles: number
 }
 
-/** Limits what one workspace may hold (D1.3 WORKSPACE_QUOTA_MB). */
+/** Limits the content of one workspace (D1.3 WORKSPACE_QUOTA_MB). */
 export type Quota = {
   /** Call it before `bytes` are written to `path`, one call at a time for a workspace. Throws `invalid_request` above a limit. */
   admit(workspace: string, path: string, bytes: number): Promise<void>
 }
 
 const MAX_FILES = 10_000
-/** How long a measurement holds. Writes are added to it; commands and MCP servers change a workspace unseen. */
+/** How long a measurement is used. Writes of our tools are added to it, but changes by commands and MCP servers are only seen by the next one. */
 const FRESH_MS = 1_000
 const MAX_WORKSPACES = 1_000
 

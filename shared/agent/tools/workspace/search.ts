@@ -10,12 +10,12 @@ import { type Budget, isOvertime, startBudget, walk } from './walk.ts'
 import { ignoring, isAbsent, isUnreadable, locate } from './workspace.ts'
 
 export type SearchLimits = {
-  /** Files and folders that a search visits. */
+  /** The most files and folders that a search visits. */
   entries: number
   wallMs: number
-  /** Paths that Glob returns and lines that Grep returns. */
+  /** The most paths that Glob returns, or lines that Grep returns. */
   matches: number
-  /** Grep reads this many bytes of a file. */
+  /** How many bytes of a file Grep reads. */
   fileBytes: number
 }
 
@@ -88,7 +88,7 @@ export async function matchingLines({ file, regex, budget, context, limits }: Li
   return matches
 }
 
-/** Tests a line that is longer than the engine may take at once in pieces that overlap by half. */
+/** Tests a line. One that is too long for the engine is tested in pieces that overlap by half. */
 function createLineTest(regex: LinePattern, budget: Budget): (line: string) => Promise<boolean> {
   return async (line) => {
     for (let start = 0; !isOvertime(budget); start += Math.ceil(regex.pieceChars / 2)) {
@@ -106,7 +106,7 @@ async function textOf(workspace: string, file: string, maxBytes: number): Promis
     const handle = await openFile(workspace, file)
     try {
       const bytes = await readUpTo(handle, maxBytes)
-      if (bytes.length > LARGE_BYTES) await eventLoop.enter() // To decode and to split it takes milliseconds.
+      if (bytes.length > LARGE_BYTES) await eventLoop.enter() // Decoding and splitting a large file takes milliseconds.
       return bytes.subarray(0, 8_192).includes(0) ? '' : bytes.toString('utf8')
     } finally {
       await handle.close()

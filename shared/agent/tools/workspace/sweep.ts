@@ -2,11 +2,11 @@ import { lstat, readdir, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ignoring, isAbsent, removeWorkspace } from './workspace.ts'
 
-/** A folder that no process has marked for this long belongs to none: its process has died. */
+/** If no process has marked a folder for this long, its process has died. */
 const ABANDONED_MS = 3_600_000
 
 /**
- * The folders of sessions and of runs that workers started. The folders of plans and of flows' runs are kept by executors, since a plan goes on when
+ * The folders of sessions and of runs that workers started. Folders of plans and flows' runs are left to executors, because a plan continues after
  * its executor has died.
  */
 const OF_SESSION = /^.+\.[0-9a-f]{16}$/
@@ -15,7 +15,7 @@ const OF_RUN = /^run_(?!0{8})[0-9a-f]{32}$/
 /** Whether a folder of this name is that of a session, or of a run that a worker has started. */
 export const isOfWorker = (name: string): boolean => OF_SESSION.test(name) || OF_RUN.test(name)
 
-/** No folder of a tenant has this name. */
+/** A name that no tenant's folder can have. */
 const CLOCK_FILE = '.clock'
 
 /**
@@ -34,7 +34,7 @@ export async function markWorkspaces(paths: Iterable<string>, at: Date): Promise
   for (const path of paths) await ignoringAbsence(utimes(path, at, at))
 }
 
-/** `now` is the time of the file system. Sessions that are stored live for `storedMs` after their worker. */
+/** `now` is the time of the file system. Stored sessions are kept for `storedMs` after their worker has died. */
 type Sweep = { now: Date; storedMs?: number; isOpen(path: string): boolean }
 
 /** Removes the folders below `root` that workers have left behind, except those for which `isOpen` returns `true`. */
@@ -59,5 +59,5 @@ export async function isAbandoned(path: string, now: Date, keptMs: number): Prom
   return found !== undefined && now.getTime() - found.mtimeMs > ABANDONED_MS + keptMs
 }
 
-/** Another process may remove a folder at any time. */
+/** Returns `undefined` if the folder is gone: another process may remove it at any time. */
 const ignoringAbsence = <T>(act: Promise<T>): Promise<T | undefined> => ignoring(isAbsent, act)

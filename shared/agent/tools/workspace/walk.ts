@@ -5,7 +5,7 @@ import { isUnreadable } from './workspace.ts'
 /** The limits after which a search stops. */
 export type WalkLimits = { entries: number; wallMs: number }
 
-/** The rest of a search's limits. `stopped` says in words which limit ended the search. */
+/** The rest of a search's limits. `stopped` is a text that names the limit which ended the search. */
 export type Budget = { entries: number; deadline: number; signal: AbortSignal; stopped: string | undefined }
 
 const MAX_DEPTH = 32

@@ -16,7 +16,7 @@ export type Place = { root: string; path: string; exists: boolean }
 export const sessionFolder = (sessionId: string, token: string): string => `${sessionId}.${token}`
 
 /**
- * The folder of one session, run or plan (D1.3 WORKSPACE_DIR). It lies below `root`, and no two tenants or scopes share one. The scope
+ * The folder of one session, run or plan (D1.3 WORKSPACE_DIR). It is below `root`, and no two tenants or scopes share one. The scope
  * is the id of a run or plan, or `sessionFolder`.
  */
 export const workspacePath = (root: string, tenant: TenantId, scope: string): string =>
@@ -42,13 +42,13 @@ export async function makeWorkspace(workspace: string): Promise<void> {
   await mkdir(workspace, { recursive: true, mode: 0o700 })
 }
 
-/** The token of a session stays readable behind its id. */
+/** The token of a session stays readable after its id. */
 function scopeName(scope: string): string {
   const [, id, token] = SESSION_FOLDER.exec(scope) ?? []
   return id === undefined ? folderName(scope) : `${folderName(id)}.${token}`
 }
 
-/** Keeps a plain id as the folder's name and hashes any other, so that no name holds `..` or `:` or differs from another in case only. */
+/** Keeps a plain id as the folder's name and hashes any other, so that no name contains `..` or `:`, or differs from another one only in case. */
 function folderName(id: string): string {
   return PLAIN_NAME.test(id) ? id : `sha256.${createHash('sha256').update(id).digest('hex')}`
 }
@@ -105,7 +105,7 @@ const resolveIfExists = (path: string): Promise<string | undefined> => ignoring(
 const isDangling = async (path: string): Promise<boolean> =>
   (await ignoring(isAbsent, lstat(path)))?.isSymbolicLink() ?? false
 
-/** Resolves as `work` does; with `undefined` when it fails in a way that does not matter. */
+/** Resolves as `work` does, or with `undefined` if `isIgnored` accepts its error. */
 export async function ignoring<T>(isIgnored: (cause: unknown) => boolean, work: Promise<T>): Promise<T | undefined> {
   try {
     return await work

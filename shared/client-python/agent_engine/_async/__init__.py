@@ -1,1 +1,1 @@
-"""The client that is written by hand, and awaits. `_blocking` is made of it."""
+"""The asynchronous client, which is written by hand. `_blocking` is generated from it."""

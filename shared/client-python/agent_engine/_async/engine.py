@@ -23,20 +23,20 @@ from .transport import Transport
 
 
 class AsyncRuns:
-    """Runs of all kinds: those that go on, and the records of those that have ended."""
+    """Runs of all kinds: running ones, and the records of those that have ended."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
     async def start(self, prompt: str, *, idempotency_key: Key = AUTO, **body: Any) -> str:
-        """Starts a run that goes on without a reader. Returns its id."""
+        """Starts a run that continues without a reader. Returns its id."""
         call = Call(body={"prompt": prompt, **body, "background": True}, key=key_of(idempotency_key))
         return str((await self._transport.read("POST", "/agent/run", call, has="run_id"))["run_id"])
 
     def resume(
         self, id: str, *, after: int = 0, on_permission: OnPermission | None = None, on_tool_call: OnToolCall | None = None
     ) -> AsyncRun:
-        """Reads a run from its first event, or behind the event `after`."""
+        """Reads a run from its first event, or after the event `after`."""
 
         async def session_of(run_id: str) -> str:
             return str((await self.get(run_id)).get("session_id") or run_id)
@@ -49,11 +49,11 @@ class AsyncRuns:
         return await self._transport.read("GET", at("/runs/", id), has="status")
 
     def list(self, **query: Any) -> AsyncPages:
-        """Those that go on come first, then the others, newest first."""
+        """Running ones come first, then the others, newest first."""
         return AsyncPages(self._transport, "/runs", query)
 
     async def steer(self, id: str, prompt: str, *, idempotency_key: Key = AUTO) -> Json:
-        """Tells a run something while it is at work. Its model reads it at its next call, once."""
+        """Sends a text to a running run. Its model reads the text once, at its next call."""
         call = Call(body={"prompt": prompt}, key=key_of(idempotency_key))
         return await self._transport.read("POST", at("/runs/", id) + "/steer", call, has="id")
 
@@ -80,7 +80,7 @@ class AsyncSession:
         schema: Schema | None = None,
         **body: Any,
     ) -> AsyncRun:
-        """Sends a message. Its run starts when it is read. With `schema` its output is a value that fits it."""
+        """Sends a message. Its run starts when it is read. With `schema` its output is a value that fits the schema."""
 
         async def session_of(run_id: str) -> str:
             return self.id
@@ -99,11 +99,12 @@ class AsyncSession:
         return await self._transport.read("GET", self._path, has="session_id")
 
     def messages(self, *, head: str | None = None) -> AsyncPages:
-        """The history that the next message continues, oldest first, or the branch that ends with the message `head`."""
+        """The history that the next message continues, oldest first, or the branch that ends with the message `head`.
+        """
         return AsyncPages(self._transport, f"{self._path}/messages", {"head": head})
 
     async def fork(self, at: str, *, id: str | None = None) -> AsyncSession:
-        """A session that goes on by itself from the message `at`, or from the last one of the run `at`."""
+        """Creates a separate session that continues from the message `at`, or from the last one of the run `at`."""
         body = {"at": at, **({} if id is None else {"session_id": id})}
         forked = await self._transport.read("POST", f"{self._path}/fork", Call(body=body), has="session_id")
         return AsyncSession(self._transport, forked["session_id"])
@@ -123,7 +124,9 @@ class AsyncSessions:
         self._transport = transport
 
     async def open(self, id: str | None = None, *, messages: Sequence[Json] | None = None) -> AsyncSession:
-        """Creates a session, or joins the one of this id that exists. `messages` is the history that a new one begins with."""
+        """Creates a session, or joins the one of this id that exists. `messages` is the history that a new one begins
+        with.
+        """
         body = {name: value for name, value in (("session_id", id), ("messages", messages)) if value is not None}
         try:
             created = await self._transport.read("POST", "/sessions", Call(body=body), has="session_id")
@@ -153,8 +156,9 @@ class AsyncFlows:
         idempotency_key: Key = AUTO,
         **body: Any,
     ) -> FlowOutcome:
-        """Runs a published flow. It is followed as a stream, so that a connection that breaks costs nothing. Raises `ApiError` for what is
-        refused and `RunFailed` for a flow that fails."""
+        """Runs a published flow. It is followed as a stream, so that a broken connection loses nothing. Raises
+        `ApiError` when the server refuses it, and `RunFailed` when the flow fails.
+        """
         request = {"input": input, "provider_instance": instance, **body}
         start = Start(f"{at('/flows/', name)}/run", request, key_of(idempotency_key))
         run = AsyncRun(self._transport, start=start, is_end=is_end_of_flow)
@@ -171,7 +175,7 @@ class AsyncFlows:
         raise ConnectionFailed("the end of the flow did not come")
 
     async def estimate(self, name: str, input: Json, *, instance: str, **body: Any) -> Json:
-        """What a run would call first, and cost. Nothing is started."""
+        """Estimates a run: its first model call, and its cost. Nothing is started."""
         request = {"input": input, "provider_instance": instance, **body}
         return await self._transport.read("POST", f"{at('/flows/', name)}/run", Call(body=request, query=DRY), has="budget")
 
@@ -191,8 +195,9 @@ class AsyncFiles:
     async def upload(
         self, file: str | os.PathLike[str] | bytes, *, name: str | None = None, expires_in_secs: float | None = None, timeout: float = 600.0
     ) -> Json:
-        """Keeps a file of this machine, which is read while it is sent, or bytes. `attachments=[{"file_id": …}]` of a prompt names it. It is sent
-        once, and not again where no answer comes."""
+        """Keeps a file of this machine, which is read while it is sent, or bytes. `attachments=[{"file_id": …}]` of a
+        prompt names it. It is sent only once, even if no answer comes.
+        """
         query = {"name": name if isinstance(file, bytes) else name or os.path.basename(file), "expires_in_secs": expires_in_secs}
         content: Callable[[], Any]
         if isinstance(file, bytes):
@@ -203,7 +208,7 @@ class AsyncFiles:
         return await self._transport.read("POST", "/files", Call(query=query, content=content, timeout=timeout), has="file_id")
 
     async def attach(self, *files: str | os.PathLike[str]) -> Sequence[Json]:
-        """Keeps files, one after the other, as `attachments` of a prompt has them."""
+        """Keeps files, one after the other. Returns the `attachments` of a prompt."""
         return [{"file_id": (await self.upload(file))["file_id"]} for file in files]
 
     async def get(self, id: str) -> Json:
@@ -231,8 +236,9 @@ class AsyncDispatches:
 
 
 class AsyncAgentEngine:
-    """A client of the agent engine's API. `token` is a string or a function, which may be a coroutine where that can be awaited: it is asked
-    before each request with `None`, and once more, with the token that was refused, after a 401. `settings` holds times and attempts. One
+    """A client of the agent engine's API. `token` is a string or a function, which may be a coroutine where that can
+    be awaited: it is called with `None` before each request, and once more, with the refused token, after a 401.
+    `settings` holds times and attempts. One
     that blocks may be used by several threads."""
 
     def __init__(
@@ -261,7 +267,7 @@ class AsyncAgentEngine:
         await self.close()
 
     async def close(self) -> None:
-        """Closes the connections. A client that was given stays open."""
+        """Closes the connections. An httpx client of the caller stays open."""
         await self._io.close()
 
     def run(
@@ -275,15 +281,18 @@ class AsyncAgentEngine:
         schema: Schema | None = None,
         **body: Any,
     ) -> AsyncRun:
-        """A run, which starts when it is read: as events, as text, or with `result()`. With `schema`, a JSON Schema or a model of pydantic, its
-        output is a value that fits it. `body` has the further fields of the request."""
+        """A run, which starts when it is read: as events, as text, or with `result()`. With `schema`, a JSON Schema
+        or a pydantic model, its output is a value that fits the schema. `body` has the further fields of the request.
+        """
         start = Start("/agent/run", body_of(prompt, schema, body), key_of(idempotency_key), schema)
         return AsyncRun(
             self._transport, start=start, on_permission=on_permission, on_tool_call=on_tool_call, traceparent=traceparent
         )
 
     async def estimate(self, prompt: str, *, schema: Schema | None = None, **body: Any) -> Json:
-        """What a run would call first, and cost. Nothing is started, and what a start refuses is an `ApiError`."""
+        """Estimates a run: its first model call, and its cost. Nothing is started. A request that a start would
+        refuse raises `ApiError`.
+        """
         call = Call(body=body_of(prompt, schema, body), query=DRY)
         return await self._transport.read("POST", "/agent/run", call, has="budget")
 
@@ -300,11 +309,11 @@ class AsyncAgentEngine:
         return AsyncPages(self._transport, "/usage", query)
 
     def local_time(self, server_time: str) -> datetime:
-        """A time of the server, such as `expires_at`, by this machine's clock."""
+        """Converts a time of the server, such as `expires_at`, to this machine's clock."""
         return self._transport.local_time(server_time)
 
     async def request(
         self, method: str, path: str, *, query: Mapping[str, Any] | None = None, body: Any = None, idempotency_key: str | None = None
     ) -> Any:
-        """Any other endpoint that answers JSON."""
+        """Calls any other endpoint that answers with JSON."""
         return await self._transport.json(method, path, Call(query=query or {}, body=body, key=idempotency_key))

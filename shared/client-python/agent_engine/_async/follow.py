@@ -24,8 +24,9 @@ async def follow(
     may_retry: Callable[[AgentEngineError], bool] = is_passing,
     patience: float = float("inf"),
 ) -> AsyncItems[T]:
-    """Yields what `make` makes of id, event and data, up to the last event, or until the server says that nothing follows (204). With `is_numbered` an event whose
-    number is not above the last one is known."""
+    """Yields what `make` returns for id, event and data, up to the last event, or until the server says that nothing
+    follows (204). With `is_numbered` an event whose number is not above the last one is skipped.
+    """
     outage = Outage(transport.settings.resume, patience)
     last, before = after, None
     while True:
@@ -40,7 +41,7 @@ async def follow(
                 async for event in stream.events():
                     if is_numbered and not re.fullmatch("[0-9]{0,15}", event.id):
                         raise WrongAnswer(event.id)
-                    is_known = is_numbered and int(event.id or 0) <= (int(last or 0) or -1)  # 0: a warning ahead of the first event (D39.2)
+                    is_known = is_numbered and int(event.id or 0) <= (int(last or 0) or -1)  # 0: a warning before the first event (D39.2)
                     is_error = event.event == "error"
                     if is_known and not is_error:
                         continue

@@ -21,9 +21,9 @@ class AsyncPages:
         self._query = query or {}
 
     async def page(self, cursor: str | None = None) -> Page:
-        """The page behind a cursor, or the first one."""
+        """The page after a cursor, or the first one."""
         answer = await self._transport.json("GET", self._path, Call(query={**self._query, "cursor": cursor}))
-        # The first list of an answer has its items.
+        # The first list in an answer contains its items.
         items = next((value for value in (answer or {}).values() if isinstance(value, list)), None)
         if items is None:
             raise WrongAnswer(answer)

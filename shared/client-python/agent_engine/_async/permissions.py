@@ -28,7 +28,7 @@ class AsyncPermissionAsk:
         self.run_id = run_id
         #: The sub-agent whose call it is.
         self.subagent_id = subagent_id
-        #: How it was decided, as soon as that is known: `how` is also `ended` (its run ended first) or `unknown`.
+        #: How it was decided, once that is known: `how` is also `ended` (its run ended first) or `unknown`.
         self.resolution: Json | None = None
         self._transport = transport
         self._session_of = session_of
@@ -57,17 +57,18 @@ class AsyncPermissionAsk:
 
     @property
     def expires_at(self) -> datetime:
-        """By this machine's clock, as far as the server's answers tell how it goes."""
+        """Converted to this machine's clock, by the difference that the server's answers have shown."""
         return self._transport.local_time(self.request["expires_at"])
 
     async def allow(self, *, remember: bool = False, input: Json | None = None, reason: str | None = None) -> bool:
-        """Lets the tool run. `remember` allows it for the rest of the session, `input` lets it run with another input. `False` when the
-        request was decided before, elsewhere or by its deadline."""
+        """Lets the tool run. `remember` allows it for the rest of the session, `input` lets it run with another
+        input. `False` when the request was already decided, elsewhere or by its deadline.
+        """
         reply = {"allow": True, "remember": "session" if remember else None, "input": input, "reason": reason}
         return await self._reply(reply)
 
     async def deny(self, reason: str | None = None) -> bool:
-        """Refuses the call. The model reads the reason. Returns as `allow` does."""
+        """Refuses the call. The model reads the reason. Returns the same as `allow`."""
         return await self._reply({"allow": False, "reason": reason})
 
     def settle(self, resolution: Json) -> None:
@@ -76,7 +77,7 @@ class AsyncPermissionAsk:
             self._decided.set()
 
     async def _reply(self, reply: Mapping[str, Any]) -> bool:
-        """A reply whose answer was lost is sent again: one of all replies counts."""
+        """A reply whose answer was lost is sent again; only one reply counts."""
         body = {name: value for name, value in reply.items() if value is not None}
         session_id = await self._session_of()
         path = at(f"{at('/sessions/', session_id)}/permissions/", self.id)
@@ -86,7 +87,7 @@ class AsyncPermissionAsk:
                 await self._transport.json("POST", path, Call(body=body))
                 return True
             except ApiError as cause:
-                if cause.status not in (404, 409):  # 409: somebody has replied. 404: it has expired, or its run has ended.
+                if cause.status not in (404, 409):  # 409: somebody else has replied. 404: it has expired, or its run has ended.
                     raise
                 break
             except ConnectionFailed:
@@ -97,7 +98,7 @@ class AsyncPermissionAsk:
         return attempt > 1 and await self._is_as(reply["allow"])
 
     async def _is_as(self, allow: bool) -> bool:
-        """Whether the decision, which the stream tells soon, is the same as a reply of ours whose answer was lost."""
+        """Whether the decision, which the stream shows soon, is that of our own reply whose answer was lost."""
         if self.resolution is None:
             await self._transport.io.wait(self._decided, _TOLD)
         found: Json = self.resolution or {}
@@ -112,7 +113,7 @@ class RunAsks:
         self._session_of = session_of
         self._asks: dict[str, AsyncPermissionAsk] = {}
         self._subagents: dict[str, str] = {}
-        # The ids of all requests so far: one comes again when another server goes on with the run.
+        # The ids of all requests so far: a request comes again when another server continues the run.
         self._begun: set[str] = set()
 
     def take(self, event: Event, run_id: str) -> AsyncPermissionAsk | None:
@@ -155,7 +156,9 @@ class AsyncPermissions:
         return AsyncPages(self._transport, "/permissions", {"state": "remembered"})
 
     async def reply(self, session_id: str, request_id: str, body: Json) -> None:
-        """Answers a request of a session; of a one-shot run its id stands for the session. Raises `ApiError` 409 or 404 when it is too late."""
+        """Answers a request of a session, or of a one-shot run, whose id is then the `session_id`. Raises `ApiError`
+        409 or 404 when it is too late.
+        """
         path = at(f"{at('/sessions/', session_id)}/permissions/", request_id)
         await self._transport.json("POST", path, Call(body=body))
 
@@ -165,7 +168,9 @@ class AsyncPermissions:
         return await self._transport.read("DELETE", "/permissions/remembered", Call(query=query), has="count")
 
     async def watch(self) -> AsyncItems[AsyncPermissionAsk]:
-        """Each request that is pending or comes, once, of every run of the tenant. `resolution` of an earlier one is known once the next is asked for."""
+        """Yields each pending and each new request of all the tenant's runs once. `resolution` of an earlier one is
+        known once the next is requested.
+        """
         pending: dict[str, AsyncPermissionAsk] = {}
         types = ("permission.requested", "permission.resolved", "run.ended")
         async for change in tenant_events(self._transport, types=types, is_reset=True):

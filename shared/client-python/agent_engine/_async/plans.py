@@ -23,7 +23,7 @@ class AsyncPlan:
         return await self._transport.read("GET", self._path, has="steps")
 
     async def progress(self) -> AsyncItems[PlanProgress]:
-        """How far the plan is, now and after each change until it ends."""
+        """The plan's progress, now and after each change until it ends."""
         plan = await self.get()
         steps = steps_of(plan)
         status: str = plan["status"]
@@ -48,7 +48,7 @@ class AsyncPlan:
         return follow(self._transport, open_stream, event_of)
 
     async def result(self) -> Json:
-        """The plan once it has ended, whether its steps were done or not: `status` says so."""
+        """The plan once it has ended; `status` says whether its steps succeeded."""
         plan = await self.get()
         async for progress in self.progress():
             plan = progress.plan
@@ -58,7 +58,7 @@ class AsyncPlan:
         await self._transport.json("POST", f"{self._path}/cancel")
 
     async def retry(self) -> AsyncPlan:
-        """Submits what is left of a plan that has ended."""
+        """Submits the unfinished steps of a plan that has ended."""
         plan = await self._transport.read("POST", f"{self._path}/retry", has="id")
         return AsyncPlan(self._transport, plan["id"])
 
@@ -72,7 +72,7 @@ class AsyncPlans:
         return self.of((await self._transport.read("POST", "/plans/submit", call, has="id"))["id"])
 
     async def estimate(self, plan: Json) -> Json:
-        """What the steps would call first, and cost. Nothing is submitted."""
+        """Estimates the steps' first model calls and their cost. Nothing is submitted."""
         return await self._transport.read("POST", "/plans/submit", Call(body=plan, query=DRY), has="budget")
 
     def of(self, id: str) -> AsyncPlan:
@@ -80,7 +80,7 @@ class AsyncPlans:
         return AsyncPlan(self._transport, id)
 
     async def check(self, plan: Json) -> Json:
-        """All that is wrong with a plan, and its waves. Nothing is submitted."""
+        """All problems of a plan, and its waves. Nothing is submitted."""
         return await self._transport.read("POST", "/plans/check", Call(body=plan), has="waves")
 
     def list(self, **query: object) -> AsyncPages:

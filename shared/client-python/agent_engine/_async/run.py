@@ -17,7 +17,8 @@ from .permissions import AsyncPermissionAsk, RunAsks
 from .tool_calls import OnToolCall, make_call
 from .transport import OpenStream, Transport
 
-#: A server that answers over connections that break, and sends no event for this long, is given up. Permission requests wait for less.
+#: The client gives up when connections open but break again, and no event comes for this long. Permission requests
+#: wait for a shorter time.
 _PATIENCE = 30 * 60.0
 _NO_ID = "the answer has no X-Run-ID"
 
@@ -25,8 +26,9 @@ OnPermission = Callable[[AsyncPermissionAsk], Any]
 
 
 class AsyncRun:
-    """It starts when it is read for the first time. A connection that breaks is resumed; each event comes once and in order. It has one reader:
-    a second loop goes on where the first one stopped."""
+    """The run starts when it is read for the first time. A connection that breaks is resumed; each event comes once
+    and in order. It has one reader: a second loop continues where the first one stopped.
+    """
 
     def __init__(
         self,
@@ -43,14 +45,14 @@ class AsyncRun:
     ) -> None:
         #: Known once the server has taken the run.
         self.id = id
-        #: The number of the newest event that was read. `engine.runs.resume(id, after=…)` goes on behind it.
+        #: The number of the newest event that was read. `engine.runs.resume(id, after=…)` continues after it.
         self.last_event_id = after
         self._transport = transport
         self._start = start
         self._traceparent = traceparent
         self._on_permission = on_permission
         self._on_tool_call = on_tool_call
-        # A call comes again when another server goes on with the run.
+        # A call comes again when another server continues the run.
         self._made: set[str] = set()
         self._is_end = is_end
         self._asks = RunAsks(transport, session_of or _same)
@@ -69,12 +71,12 @@ class AsyncRun:
         await self.leave()
 
     async def __aiter__(self) -> AsyncItems[Event]:
-        """The events from here on. The `error` of a run that fails comes, too, and then `RunFailed` is raised."""
+        """The events from here on. A failed run yields its `error` event, and then `RunFailed` is raised."""
         while (event := await self._next()) is not None:
             yield event
 
     async def text(self) -> AsyncItems[str]:
-        """The answer's text as it comes, with a blank line between its blocks."""
+        """The answer's text while it arrives, with a blank line between its blocks."""
         pieces = TextPieces()
         while (event := await self._next()) is not None:
             if text := pieces.take(event):
@@ -99,7 +101,9 @@ class AsyncRun:
         return self.id
 
     async def cancel(self) -> None:
-        """Ends the run at the server, with its model call, tools and sub-agents. Its stream ends with the `error` `cancelled`."""
+        """Ends the run at the server, with its model call, tools and sub-agents. Its stream ends with the `error`
+        `cancelled`.
+        """
         if self.id is None and not self._is_sent:
             self._failure = RunFailed({"error": "cancelled before it was started", "code": "cancelled"}, None)
         else:
@@ -117,7 +121,7 @@ class AsyncRun:
             if event is not None:
                 self._take(event)
         except (KeyError, TypeError) as cause:
-            await self.leave()  # Left to the garbage collector, it would be closed within any other request.
+            await self.leave()  # The garbage collector would close it at any time, even within another request.
             raise WrongAnswer(event) from cause
         if self._end is not None:
             await self.leave()
@@ -194,7 +198,7 @@ class AsyncRun:
             raise
 
     async def _begin(self) -> OpenStream:
-        """Without an id, the key finds a run that was started."""
+        """If no id is known, the key finds a run that was started."""
         start = self._start
         if start is None or (self._is_sent and start.key is None):
             raise ConnectionFailed(_NO_ID)
@@ -204,7 +208,7 @@ class AsyncRun:
         return stream
 
     async def _find_end(self) -> Event:
-        """The end of a run of which no event is left, from its record."""
+        """The end of a run from its record, when its events are no longer kept."""
         run = await self._transport.read("GET", at("/runs/", self.id or ""), has="status")
         if run["status"] != "done":
             code = run.get("code", "internal")

@@ -1,4 +1,4 @@
-"""What happens to a tenant's runs, permission requests, plans, flows and settings."""
+"""The events of a tenant's runs, permission requests, plans, flows and settings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from .transport import OpenStream, Transport
 def tenant_events(
     transport: Transport, *, types: Sequence[str] = (), after: str = "", is_reset: bool = False
 ) -> AsyncItems[TenantEvent]:
-    """`reset` comes when events are missing, also when a connection breaks before its first event; with `is_reset` also when the stream is open."""
+    """`reset` comes when events may be missing, also when a connection breaks before its first event; with `is_reset`
+    also when the stream has opened.
+    """
     may_miss = is_reset
 
     async def open_stream(last: str) -> OpenStream:

@@ -1,4 +1,4 @@
-"""Requests: with the token, a deadline, and again where that is safe."""
+"""Sends requests with the token and a deadline, and repeats them if that is safe."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class OpenStream:
             async for chunk in self._io.chunks(self._response):
                 for event in self._parser.feed(chunk):
                     yield event
-        except ValueError as cause:  # An event without an end.
+        except ValueError as cause:  # The event has no end.
             raise WrongAnswer(str(cause)) from cause
         except httpx.HTTPError as cause:
             raise ConnectionFailed(f"the connection failed: {cause!r}") from cause
@@ -61,7 +61,7 @@ class Transport:
         self._behind = timedelta()
 
     def local_time(self, server_time: str) -> datetime:
-        """A time of the server by this machine's clock, as far as the newest answer tells how it goes."""
+        """Converts a time of the server to this machine's clock, by the difference that the newest answer has shown."""
         return datetime.fromisoformat(server_time.replace("Z", "+00:00")) - self._behind
 
     async def read(self, method: str, path: str, call: Call = Call(), *, has: str) -> Json:
@@ -82,20 +82,20 @@ class Transport:
         return await self._repeat(method, call, attempt)
 
     async def start_stream(self, path: str, call: Call) -> OpenStream:
-        """A stream that was asked for with POST, as often as that is safe."""
+        """Opens a stream with POST; repeats the request if that is safe."""
         return await self._repeat("POST", call, lambda: self._stream("POST", path, call))
 
     async def open_stream(self, path: str, call: Call) -> OpenStream:
-        """A stream, after one attempt."""
+        """Opens a stream with GET, in one attempt."""
         return await self._stream("GET", path, call)
 
     async def _stream(self, method: str, path: str, call: Call) -> OpenStream:
         response = await self._fetch(method, path, call, EVENTS)
         kind = response.headers.get("content-type", "of no type")
         if response.status_code == 200 and not kind.startswith(EVENTS):
-            await self.io.leave(response)  # Something between us and the server, which would answer in the same way again.
+            await self.io.leave(response)  # The answer comes from something between us and the server, such as a proxy, and would be the same again.
             raise WrongAnswer(kind)
-        # httpx has one time for all reads of a request. It is read again for each part of the body.
+        # httpx has one timeout for all reads of a request, and looks it up for each part of the body.
         response.request.extensions["timeout"]["read"] = self.settings.stall
         return OpenStream(self.io, response)
 
@@ -123,7 +123,7 @@ class Transport:
         self._learn_time(response.headers.get("date"))
         if response.status_code >= 400:
             raise ApiError(response.status_code, response.headers, await self._text(response))
-        if response.status_code >= 300:  # A body, and a token, go to the server that they were written for, and to no other.
+        if response.status_code >= 300:  # Redirects are refused: the body and the token are meant for this server only.
             await self.io.leave(response)
             raise WrongAnswer(f"{response.status_code} {response.headers.get('location', '')}".strip())
         return response
@@ -162,7 +162,7 @@ class Transport:
             await self.io.leave(response)
 
     def _learn_time(self, date: str | None) -> None:
-        """A small difference is ignored: the header has whole seconds, and the answer took time to arrive."""
+        """A small difference is ignored: the header has whole seconds, and the answer took some time to arrive."""
         try:
             behind = parsedate_to_datetime(date or "") - datetime.now(timezone.utc)
         except (TypeError, ValueError):

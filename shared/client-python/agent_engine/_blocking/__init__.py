@@ -1,2 +1,2 @@
-# Made of ../_async/__init__.py by scripts/blocking-client.py: change that one.
-"""The client that is written by hand, and awaits. `_blocking` is made of it."""
+# Generated from ../_async/__init__.py by scripts/blocking-client.py: edit that file instead.
+"""The asynchronous client, which is written by hand. `_blocking` is generated from it."""

@@ -1,4 +1,4 @@
-# Made of ../_async/engine.py by scripts/blocking-client.py: change that one.
+# Generated from ../_async/engine.py by scripts/blocking-client.py: edit that file instead.
 """The client."""
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from .transport import Transport
 
 
 class Runs:
-    """Runs of all kinds: those that go on, and the records of those that have ended."""
+    """Runs of all kinds: running ones, and the records of those that have ended."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
     def start(self, prompt: str, *, idempotency_key: Key = AUTO, **body: Any) -> str:
-        """Starts a run that goes on without a reader. Returns its id."""
+        """Starts a run that continues without a reader. Returns its id."""
         call = Call(body={"prompt": prompt, **body, "background": True}, key=key_of(idempotency_key))
         return str((self._transport.read("POST", "/agent/run", call, has="run_id"))["run_id"])
 
     def resume(
         self, id: str, *, after: int = 0, on_permission: OnPermission | None = None, on_tool_call: OnToolCall | None = None
     ) -> Run:
-        """Reads a run from its first event, or behind the event `after`."""
+        """Reads a run from its first event, or after the event `after`."""
 
         def session_of(run_id: str) -> str:
             return str((self.get(run_id)).get("session_id") or run_id)
@@ -50,11 +50,11 @@ class Runs:
         return self._transport.read("GET", at("/runs/", id), has="status")
 
     def list(self, **query: Any) -> Pages:
-        """Those that go on come first, then the others, newest first."""
+        """Running ones come first, then the others, newest first."""
         return Pages(self._transport, "/runs", query)
 
     def steer(self, id: str, prompt: str, *, idempotency_key: Key = AUTO) -> Json:
-        """Tells a run something while it is at work. Its model reads it at its next call, once."""
+        """Sends a text to a running run. Its model reads the text once, at its next call."""
         call = Call(body={"prompt": prompt}, key=key_of(idempotency_key))
         return self._transport.read("POST", at("/runs/", id) + "/steer", call, has="id")
 
@@ -81,7 +81,7 @@ class Session:
         schema: Schema | None = None,
         **body: Any,
     ) -> Run:
-        """Sends a message. Its run starts when it is read. With `schema` its output is a value that fits it."""
+        """Sends a message. Its run starts when it is read. With `schema` its output is a value that fits the schema."""
 
         def session_of(run_id: str) -> str:
             return self.id
@@ -100,11 +100,12 @@ class Session:
         return self._transport.read("GET", self._path, has="session_id")
 
     def messages(self, *, head: str | None = None) -> Pages:
-        """The history that the next message continues, oldest first, or the branch that ends with the message `head`."""
+        """The history that the next message continues, oldest first, or the branch that ends with the message `head`.
+        """
         return Pages(self._transport, f"{self._path}/messages", {"head": head})
 
     def fork(self, at: str, *, id: str | None = None) -> Session:
-        """A session that goes on by itself from the message `at`, or from the last one of the run `at`."""
+        """Creates a separate session that continues from the message `at`, or from the last one of the run `at`."""
         body = {"at": at, **({} if id is None else {"session_id": id})}
         forked = self._transport.read("POST", f"{self._path}/fork", Call(body=body), has="session_id")
         return Session(self._transport, forked["session_id"])
@@ -124,7 +125,9 @@ class Sessions:
         self._transport = transport
 
     def open(self, id: str | None = None, *, messages: Sequence[Json] | None = None) -> Session:
-        """Creates a session, or joins the one of this id that exists. `messages` is the history that a new one begins with."""
+        """Creates a session, or joins the one of this id that exists. `messages` is the history that a new one begins
+        with.
+        """
         body = {name: value for name, value in (("session_id", id), ("messages", messages)) if value is not None}
         try:
             created = self._transport.read("POST", "/sessions", Call(body=body), has="session_id")
@@ -154,8 +157,9 @@ class Flows:
         idempotency_key: Key = AUTO,
         **body: Any,
     ) -> FlowOutcome:
-        """Runs a published flow. It is followed as a stream, so that a connection that breaks costs nothing. Raises `ApiError` for what is
-        refused and `RunFailed` for a flow that fails."""
+        """Runs a published flow. It is followed as a stream, so that a broken connection loses nothing. Raises
+        `ApiError` when the server refuses it, and `RunFailed` when the flow fails.
+        """
         request = {"input": input, "provider_instance": instance, **body}
         start = Start(f"{at('/flows/', name)}/run", request, key_of(idempotency_key))
         run = Run(self._transport, start=start, is_end=is_end_of_flow)
@@ -172,7 +176,7 @@ class Flows:
         raise ConnectionFailed("the end of the flow did not come")
 
     def estimate(self, name: str, input: Json, *, instance: str, **body: Any) -> Json:
-        """What a run would call first, and cost. Nothing is started."""
+        """Estimates a run: its first model call, and its cost. Nothing is started."""
         request = {"input": input, "provider_instance": instance, **body}
         return self._transport.read("POST", f"{at('/flows/', name)}/run", Call(body=request, query=DRY), has="budget")
 
@@ -192,8 +196,9 @@ class Files:
     def upload(
         self, file: str | os.PathLike[str] | bytes, *, name: str | None = None, expires_in_secs: float | None = None, timeout: float = 600.0
     ) -> Json:
-        """Keeps a file of this machine, which is read while it is sent, or bytes. `attachments=[{"file_id": …}]` of a prompt names it. It is sent
-        once, and not again where no answer comes."""
+        """Keeps a file of this machine, which is read while it is sent, or bytes. `attachments=[{"file_id": …}]` of a
+        prompt names it. It is sent only once, even if no answer comes.
+        """
         query = {"name": name if isinstance(file, bytes) else name or os.path.basename(file), "expires_in_secs": expires_in_secs}
         content: Callable[[], Any]
         if isinstance(file, bytes):
@@ -204,7 +209,7 @@ class Files:
         return self._transport.read("POST", "/files", Call(query=query, content=content, timeout=timeout), has="file_id")
 
     def attach(self, *files: str | os.PathLike[str]) -> Sequence[Json]:
-        """Keeps files, one after the other, as `attachments` of a prompt has them."""
+        """Keeps files, one after the other. Returns the `attachments` of a prompt."""
         return [{"file_id": (self.upload(file))["file_id"]} for file in files]
 
     def get(self, id: str) -> Json:
@@ -232,8 +237,9 @@ class Dispatches:
 
 
 class AgentEngine:
-    """A client of the agent engine's API. `token` is a string or a function, which may be a coroutine where that can be awaited: it is asked
-    before each request with `None`, and once more, with the token that was refused, after a 401. `settings` holds times and attempts. One
+    """A client of the agent engine's API. `token` is a string or a function, which may be a coroutine where that can
+    be awaited: it is called with `None` before each request, and once more, with the refused token, after a 401.
+    `settings` holds times and attempts. One
     that blocks may be used by several threads."""
 
     def __init__(
@@ -262,7 +268,7 @@ class AgentEngine:
         self.close()
 
     def close(self) -> None:
-        """Closes the connections. A client that was given stays open."""
+        """Closes the connections. An httpx client of the caller stays open."""
         self._io.close()
 
     def run(
@@ -276,15 +282,18 @@ class AgentEngine:
         schema: Schema | None = None,
         **body: Any,
     ) -> Run:
-        """A run, which starts when it is read: as events, as text, or with `result()`. With `schema`, a JSON Schema or a model of pydantic, its
-        output is a value that fits it. `body` has the further fields of the request."""
+        """A run, which starts when it is read: as events, as text, or with `result()`. With `schema`, a JSON Schema
+        or a pydantic model, its output is a value that fits the schema. `body` has the further fields of the request.
+        """
         start = Start("/agent/run", body_of(prompt, schema, body), key_of(idempotency_key), schema)
         return Run(
             self._transport, start=start, on_permission=on_permission, on_tool_call=on_tool_call, traceparent=traceparent
         )
 
     def estimate(self, prompt: str, *, schema: Schema | None = None, **body: Any) -> Json:
-        """What a run would call first, and cost. Nothing is started, and what a start refuses is an `ApiError`."""
+        """Estimates a run: its first model call, and its cost. Nothing is started. A request that a start would
+        refuse raises `ApiError`.
+        """
         call = Call(body=body_of(prompt, schema, body), query=DRY)
         return self._transport.read("POST", "/agent/run", call, has="budget")
 
@@ -301,11 +310,11 @@ class AgentEngine:
         return Pages(self._transport, "/usage", query)
 
     def local_time(self, server_time: str) -> datetime:
-        """A time of the server, such as `expires_at`, by this machine's clock."""
+        """Converts a time of the server, such as `expires_at`, to this machine's clock."""
         return self._transport.local_time(server_time)
 
     def request(
         self, method: str, path: str, *, query: Mapping[str, Any] | None = None, body: Any = None, idempotency_key: str | None = None
     ) -> Any:
-        """Any other endpoint that answers JSON."""
+        """Calls any other endpoint that answers with JSON."""
         return self._transport.json(method, path, Call(query=query or {}, body=body, key=idempotency_key))

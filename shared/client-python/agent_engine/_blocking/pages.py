@@ -1,4 +1,4 @@
-# Made of ../_async/pages.py by scripts/blocking-client.py: change that one.
+# Generated from ../_async/pages.py by scripts/blocking-client.py: edit that file instead.
 """Lists of the API, page by page."""
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class Pages:
         self._query = query or {}
 
     def page(self, cursor: str | None = None) -> Page:
-        """The page behind a cursor, or the first one."""
+        """The page after a cursor, or the first one."""
         answer = self._transport.json("GET", self._path, Call(query={**self._query, "cursor": cursor}))
-        # The first list of an answer has its items.
+        # The first list in an answer contains its items.
         items = next((value for value in (answer or {}).values() if isinstance(value, list)), None)
         if items is None:
             raise WrongAnswer(answer)

@@ -1,4 +1,4 @@
-# Made of ../_async/plans.py by scripts/blocking-client.py: change that one.
+# Generated from ../_async/plans.py by scripts/blocking-client.py: edit that file instead.
 """Plans: steps with dependencies that run in the background."""
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Plan:
         return self._transport.read("GET", self._path, has="steps")
 
     def progress(self) -> Items[PlanProgress]:
-        """How far the plan is, now and after each change until it ends."""
+        """The plan's progress, now and after each change until it ends."""
         plan = self.get()
         steps = steps_of(plan)
         status: str = plan["status"]
@@ -49,7 +49,7 @@ class Plan:
         return follow(self._transport, open_stream, event_of)
 
     def result(self) -> Json:
-        """The plan once it has ended, whether its steps were done or not: `status` says so."""
+        """The plan once it has ended; `status` says whether its steps succeeded."""
         plan = self.get()
         for progress in self.progress():
             plan = progress.plan
@@ -59,7 +59,7 @@ class Plan:
         self._transport.json("POST", f"{self._path}/cancel")
 
     def retry(self) -> Plan:
-        """Submits what is left of a plan that has ended."""
+        """Submits the unfinished steps of a plan that has ended."""
         plan = self._transport.read("POST", f"{self._path}/retry", has="id")
         return Plan(self._transport, plan["id"])
 
@@ -73,7 +73,7 @@ class Plans:
         return self.of((self._transport.read("POST", "/plans/submit", call, has="id"))["id"])
 
     def estimate(self, plan: Json) -> Json:
-        """What the steps would call first, and cost. Nothing is submitted."""
+        """Estimates the steps' first model calls and their cost. Nothing is submitted."""
         return self._transport.read("POST", "/plans/submit", Call(body=plan, query=DRY), has="budget")
 
     def of(self, id: str) -> Plan:
@@ -81,7 +81,7 @@ class Plans:
         return Plan(self._transport, id)
 
     def check(self, plan: Json) -> Json:
-        """All that is wrong with a plan, and its waves. Nothing is submitted."""
+        """All problems of a plan, and its waves. Nothing is submitted."""
         return self._transport.read("POST", "/plans/check", Call(body=plan), has="waves")
 
     def list(self, **query: object) -> Pages:

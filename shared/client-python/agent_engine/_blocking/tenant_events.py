@@ -1,5 +1,5 @@
-# Made of ../_async/tenant_events.py by scripts/blocking-client.py: change that one.
-"""What happens to a tenant's runs, permission requests, plans, flows and settings."""
+# Generated from ../_async/tenant_events.py by scripts/blocking-client.py: edit that file instead.
+"""The events of a tenant's runs, permission requests, plans, flows and settings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from .transport import OpenStream, Transport
 def tenant_events(
     transport: Transport, *, types: Sequence[str] = (), after: str = "", is_reset: bool = False
 ) -> Items[TenantEvent]:
-    """`reset` comes when events are missing, also when a connection breaks before its first event; with `is_reset` also when the stream is open."""
+    """`reset` comes when events may be missing, also when a connection breaks before its first event; with `is_reset`
+    also when the stream has opened.
+    """
     may_miss = is_reset
 
     def open_stream(last: str) -> OpenStream:

@@ -1,4 +1,4 @@
-# Made of ../_async/tool_calls.py by scripts/blocking-client.py: change that one.
+# Generated from ../_async/tool_calls.py by scripts/blocking-client.py: edit that file instead.
 """Calls of the caller's own tools."""
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from .transport import Transport
 _TRIES = 4
 _PAUSE = 0.5
 
-#: Gets the data of a `tool_use` event. What it returns is the output, as JSON where it is no text, and what it raises the error of a call that has
+#: Gets the data of a `tool_use` event. What it returns is the output, as JSON where it is no text, and what it raises
+#: the error of a call that has
 #: failed. `None` leaves the call to others.
 OnToolCall = Callable[[Json], Any]
 
 
 def make_call(transport: Transport, run_id: str, call: Json, on_tool_call: OnToolCall) -> None:
-    """Makes a call, and sends its answer. One that comes too late counts no more."""
+    """Executes a call, and sends its answer. A late answer is ignored."""
     try:
         output = transport.io.call(on_tool_call, call)
     except Exception as failure:  # noqa: BLE001 -- the model reads it
@@ -30,14 +31,14 @@ def make_call(transport: Transport, run_id: str, call: Json, on_tool_call: OnToo
 
 
 def answer_call(transport: Transport, run_id: str, tool_use_id: str, body: Json) -> None:
-    """An answer whose own answer was lost is sent again: one of all counts."""
+    """If the server's response was lost the answer is sent again; only one answer counts."""
     path = at(f"{at('/runs/', run_id)}/tool-calls/", tool_use_id)
     for attempt in range(1, _TRIES + 1):
         try:
             transport.json("POST", path, Call(body=body))
             return
         except ApiError as cause:
-            if cause.status not in (404, 409):  # 409: it was answered. 404: it has expired, or its run has ended.
+            if cause.status not in (404, 409):  # 409: the call was already answered. 404: it has expired, or its run has ended.
                 raise
             return
         except ConnectionFailed:

@@ -8,7 +8,7 @@ import {
 import { useEffect, useState } from 'react'
 import { createRoot } from 'react-dom/client'
 
-/** The id stands in the page's address, so that a reload shows the chat again. It is that of a session. */
+/** The page's address contains the id, so that a reload shows the chat again. It is the id of a session. */
 location.hash ||= generateId()
 const id = location.hash.slice(1)
 
@@ -18,7 +18,7 @@ const conversation = new Chat<UIMessage>({
   id,
   messages: kept.ok ? ((await kept.json()) as UIMessage[]) : [],
   transport: new DefaultChatTransport({ api: '/engine/ui/chat' }),
-  // The answer stops at an approval, and goes on once the person has decided.
+  // The answer stops at an approval, and continues once the person has decided.
   sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
 })
 

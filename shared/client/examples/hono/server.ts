@@ -5,10 +5,10 @@ import { streamSSE } from 'hono/streaming'
 
 const { AE_URL = 'http://127.0.0.1:8080/v1', AE_TOKEN, PORT = '3000' } = process.env
 
-/** The token stays here: browsers talk with this server only. */
+/** The token stays on this server: browsers never get it. */
 const engine = new AgentEngine({ url: AE_URL, token: AE_TOKEN })
 
-/** What the agent may do by itself. Nobody is asked here, so that everything else is denied at once. */
+/** What the agent may do by itself. Nobody is asked here, so every other tool is denied at once. */
 const ALLOWED: readonly string[] = ['Read', 'Glob', 'Grep']
 
 const app = new Hono()
@@ -21,12 +21,12 @@ app.post('/chats/:id', async (c) => {
   const reply = chat.send(prompt, {
     onPermission: (ask) => (ALLOWED.includes(ask.toolName) ? ask.allow() : ask.deny('This application only reads.')),
   })
-  await reply.started() // A refusal is a status, since nothing was sent yet.
+  await reply.started() // Nothing was sent yet, so a refusal can still become an HTTP status.
   return streamSSE(
     c,
     async (stream) => {
       const send = (event: string, data: object) => stream.writeSSE({ event, data: JSON.stringify(data) })
-      stream.onAbort(() => void reply.cancel()) // Nothing more is paid for once the page is closed.
+      stream.onAbort(() => void reply.cancel()) // Ends the run when the page is closed, so that it costs nothing more.
       for await (const { event, data } of reply) {
         if (event === 'text_delta') await send('text', { text: data.text })
         if (event === 'tool_use') await send('tool', { name: data.tool_name, input: data.input })
@@ -38,7 +38,7 @@ app.post('/chats/:id', async (c) => {
   )
 })
 
-/** What a user is told. The rest is for the log. */
+/** The message for the user. Details go to the log. */
 function explain(cause: unknown): { error: string } {
   console.error(cause)
   if (cause instanceof RunFailed) return { error: cause.suggestion ?? cause.message }

@@ -33,7 +33,7 @@ export type RelayBrokerDeps = {
   jobs: readonly QueuedRunSource[]
   /** Whether a session is stored. Left out: sessions end with their worker. */
   isStored?: SessionRouterDeps['isStored']
-  /** The sessions that have runs, so that those of dead workers go on. Left out: runs end with their worker. */
+  /** The sessions that have runs, so that those of dead workers are continued. Left out: runs end with their worker. */
   busySessions?: BusySource | undefined
   isBusAway(): boolean
   metrics: Metrics
@@ -43,7 +43,7 @@ export type RelayBrokerDeps = {
 /** How long a worker may take to read a session from the store. */
 const OPEN_MS = 5_000
 
-/** The gateway's end of the relay: the parts that its commands share, and what these learn of the members of the cluster. */
+/** The gateway's side of the relay: the parts that its commands share, and the handlers for changes of the cluster's members. */
 export class RelayBroker {
   readonly #deps: RelayBrokerDeps
   readonly broker: Broker
@@ -104,7 +104,7 @@ export class RelayBroker {
     this.#calls.pending.close()
   }
 
-  /** The number of open streams, those of queued runs included. */
+  /** The number of open streams, including those of queued runs. */
   get streamCount(): number {
     return this.streams.size + this.#queued.waiting.count
   }
@@ -122,7 +122,7 @@ export class RelayBroker {
     this.streams.fail(code)
   }
 
-  /** An executor has begun this queued run. */
+  /** Called when an executor has begun this queued run. */
   onStarted(runId: string, epoch: number): void {
     this.#queued.waiting.onStarted(runId, epoch)
   }
@@ -133,7 +133,7 @@ export class RelayBroker {
     this.#gateways = members.flatMap(({ role, epoch }) => (role === 'gateway' ? [epoch] : []))
   }
 
-  /** Returns the number of streams that end with it. */
+  /** Ends the streams of a lost member. Returns their number. */
   onMemberLost(epoch: number): number {
     this.#calls.pending.failAll(epoch)
     void this.recovery?.recover(epoch)
@@ -141,18 +141,18 @@ export class RelayBroker {
   }
 
   /**
-   * This gateway has a new epoch. The workers have closed the streams to the old one, and would take a call that is sent again under the new
-   * one for another call.
+   * Called when this gateway has a new epoch. The workers have closed the streams to the old one, and would treat a call that is repeated
+   * under the new one as a new call.
    */
   onEvicted(): void {
     this.#calls.pending.close()
     this.streams.fail('relay_unavailable')
   }
 
-  /** No process listens to this worker's channel: it has crashed, has left, or is connecting again. */
+  /** Called when no process listens to this worker's channel: it has crashed, has left, or is reconnecting. */
   onUndelivered(epoch: number): void {
     this.#calls.pending.failUndelivered(epoch)
-    this.#deps.membership.refreshMembers().catch(() => {}) // It may have left, and the message of that was lost.
+    this.#deps.membership.refreshMembers().catch(() => {}) // It may have left, and the message about that was lost.
   }
 
   onRecord(from: number, received: ReceivedRecord): void {
@@ -161,12 +161,12 @@ export class RelayBroker {
     else this.streams.onRecord(from, received)
   }
 
-  /** Adds up what all workers and executors hold of each tenant. */
+  /** Adds up each tenant's load on all workers and executors. */
   listTenants(range: TenantRange) {
     return listTenants(this.#calls, range, [...this.workers.alive, ...this.executors.alive])
   }
 
-  /** `false` while the workers write again what they have, after Redis lost its keys. */
+  /** `false` while the workers write their records again after Redis has lost its keys. */
   async #isRebuilt(): Promise<boolean> {
     const { isBusAway, membership } = this.#deps
     return !isBusAway() && (await membership.isRebuilt())

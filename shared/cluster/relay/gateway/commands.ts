@@ -139,7 +139,7 @@ function runCommands(
   }
 }
 
-/** The folder is where the session is, or the run. */
+/** The worker that has the session, or the run, also has its folder. */
 function folderCommands(parts: CommandParts): Pick<Broker, FolderMethod> {
   const call = <M extends FolderMethod>(method: M) => {
     const [ofRun, ofSession] = [callRun(parts, method), callOwner(parts, method)]
@@ -151,7 +151,7 @@ function folderCommands(parts: CommandParts): Pick<Broker, FolderMethod> {
 type PermissionCommands = Pick<Broker, 'listPermissions' | 'findPermission' | 'replyPermission' | 'answerCall'>
 
 function permissionCommands({ permissions, places }: CommandParts): PermissionCommands {
-  /** Nobody acts on a reply to the request of a run that is lost (D37.2). */
+  /** Withdraws a request whose run is lost, because a reply to it would have no effect (D37.2). */
   const withdrawIfLost = async (request: PermissionKey): Promise<void> => {
     const asked = await permissions.find(request)
     if (asked && (await places.isLost(request.tenant, asked.run_id)))

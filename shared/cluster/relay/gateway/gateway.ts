@@ -25,7 +25,7 @@ export type GatewayRelayDeps = {
   jobs?: readonly QueuedRunSource[] | undefined
   /** Whether a session is stored, so that a worker can open it. Left out: sessions end with their worker. */
   isStored?: RelayBrokerDeps['isStored']
-  /** The sessions that have runs, so that those of dead workers go on. Left out: runs end with their worker. */
+  /** The sessions that have runs, so that those of dead workers are continued. Left out: runs end with their worker. */
   busySessions?: RelayBrokerDeps['busySessions']
   /** Called when a worker or executor was lost, after its streams have begun to end. */
   onMemberLost?: ((epoch: number) => void) | undefined
@@ -80,7 +80,7 @@ export class GatewayRelay {
     return this.#member.epoch
   }
 
-  /** Adds up what all workers and executors hold of each tenant. */
+  /** Adds up each tenant's load on all workers and executors. */
   listTenants(range: TenantRange) {
     return this.#broker.listTenants(range)
   }
@@ -104,7 +104,7 @@ export class GatewayRelay {
   }
 
   /**
-   * Reports not ready at once and serves on for `graceMs`, so that load balancers stop sending requests. Then refuses new
+   * Reports not ready at once, and still serves for `graceMs`, until load balancers stop sending requests. Then refuses new
    * streams; those still open after `streamsMs` end with `worker_draining`, while their runs continue.
    */
   async drain({ graceMs, streamsMs }: { graceMs: number; streamsMs: number }): Promise<void> {

@@ -12,8 +12,8 @@ type Asking = Pick<WorkerCalls, 'call' | 'isWorkerLost'>
 type Listing<Q> = { tenant: TenantId; page: Q; epochs: Iterable<number> }
 
 /**
- * Merges the pages of the workers and executors of these epochs that answer. Throws `unavailable` when none does. The runs of one that
- * is lost meanwhile are lost with it.
+ * Merges the pages of those workers and executors that answer. Throws `unavailable` when none does. The runs of a process that is lost
+ * meanwhile are lost with it.
  */
 export async function listRuns(calls: Asking, { tenant, page, epochs }: Listing<RunFilter>): Promise<RunPage> {
   const ask = (epoch: number) => calls.call({ epoch }, 'listRuns', [tenant, page])
@@ -31,7 +31,7 @@ export async function listSessions(
   return mergeSessions(await answersOf(calls, epochs, { ask, missing }), page.limit)
 }
 
-/** Merges the pages of all workers. Throws `unavailable` when one does not answer. The sessions of one that is lost are lost with it. */
+/** Merges the pages of all workers. Throws `unavailable` when one does not answer. The sessions of a lost worker are lost with it. */
 export async function listRemembered(
   calls: Asking,
   { tenant, page, epochs }: Listing<PageRequest>,
@@ -40,7 +40,7 @@ export async function listRemembered(
   return mergeRemembered(await answersOf(calls, epochs, { ask }), page.limit)
 }
 
-/** Adds up what the processes of these epochs hold of each tenant. It is incomplete when one does not answer, or is of an older release. */
+/** Adds up each tenant's load on the processes of these epochs. It is incomplete when one does not answer, or is of an older release. */
 export async function listTenants(
   calls: Pick<Asking, 'call'>,
   range: TenantRange,
@@ -51,7 +51,7 @@ export async function listTenants(
   return { tenants: mergeLoads(answers, range), isIncomplete: answers.length < asked.length }
 }
 
-/** The answers of the processes. `missing` is in them for those that do not answer, unless none does, or they are lost meanwhile. */
+/** The answers of the processes. `missing` stands in for a process that does not answer, unless none does or the process was lost meanwhile. */
 async function answersOf<T>(
   calls: Asking,
   epochs: Iterable<number>,

@@ -3,7 +3,7 @@ import type { SessionKey } from '../../owners/owners.ts'
 import { hashKeyOf } from '../../owners/session-router.ts'
 import type { WorkerCalls } from './worker-calls.ts'
 
-/** How many sessions one call opens at a worker, and how many such calls run at a time: opened sessions go on while the next ones open. */
+/** How many sessions one call opens at a worker, and how many such calls run at a time: opened sessions continue while the next ones open. */
 const TOGETHER = 32
 const AT_A_TIME = 2
 /** How long a worker may take to read them from the store. */
@@ -12,8 +12,8 @@ const OPEN_MS = 5_000
 type Parts = { workers: Pick<Workers, 'ownerOf'>; calls: Pick<WorkerCalls, 'call'> }
 
 /**
- * Has the sessions of a dead worker opened by the workers that they hash to, which claim them without a further command of this gateway. Returns those
- * that are open; of the others nothing is known.
+ * Asks the workers that a dead worker's sessions hash to, to claim and open them. Returns the sessions that are open; the state of the others is
+ * unknown.
  */
 export async function openInherited<S extends SessionKey>(
   lost: number,
@@ -24,7 +24,7 @@ export async function openInherited<S extends SessionKey>(
   const open = async (epoch: number, some: readonly S[]): Promise<S[]> => {
     const keys = some.map(({ tenant, id }) => ({ tenant, id }))
     const answer = calls.call({ epoch, deadlineMs: OPEN_MS }, 'inheritSessions', [lost, keys])
-    const areOpen = await answer.catch(() => []) // One of an older release does not know the call.
+    const areOpen = await answer.catch(() => []) // A worker of an older release does not know the call.
     return some.filter((_, i) => areOpen[i] === true)
   }
   const openAt = async ([epoch, all]: [number | undefined, readonly S[]]): Promise<S[]> => {

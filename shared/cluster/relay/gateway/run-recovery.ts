@@ -8,9 +8,9 @@ import type { MovedRuns, SessionKey } from '../../owners/owners.ts'
 type Looked = { tenant: TenantId; runId: string; from: number; searched: number | undefined }
 type BusySession = { id: string; tenant: TenantId; session_id: string }
 
-/** The sessions that have runs, by the epoch of the worker that has them, so that those of one that died are found (D32.8). */
+/** The sessions that have runs, by their worker's epoch, so that those of a dead worker are found (D32.8). */
 export interface BusySource {
-  /** The next worker, in the order of their names, that has left some. */
+  /** The next worker, in the order of names, that has left sessions. */
   nextOwner(after: string | undefined): Promise<string | undefined>
   of(owner: string, limit: number): Promise<BusySession[]>
   delete(ids: readonly string[]): Promise<void>
@@ -22,14 +22,14 @@ export type RunRecoveryDeps = {
   isMember(epoch: number): Promise<boolean>
   /** Whether the worker of this epoch leaves its runs to others. */
   isDraining(epoch: number): boolean
-  /** Has sessions of the dead worker opened that other workers can take over at once. Returns those that are open. */
+  /** Asks other workers to open sessions of the dead worker, many with each call. Returns those that are open. */
   openTogether<S extends SessionKey>(lost: number, sessions: readonly S[]): Promise<S[]>
-  /** Has a worker open the session, which goes on with its runs. Returns its epoch. Throws `not_found` when that worker does not have it. */
+  /** Asks a worker to open the session and continue its runs. Returns its epoch. Throws `not_found` when that worker does not have it. */
   open(session: SessionKey): Promise<number>
   isStored(session: SessionKey): Promise<boolean>
-  /** `false` while the workers write again where their runs are, after Redis lost its keys: a run that is not found may be somewhere. */
+  /** `false` while the workers write the places of their runs again after Redis has lost its keys: a run that is not found may still exist. */
   isRebuilt(): Promise<boolean>
-  /** How many gateways are to begin before this one: together they would do the same work several times. */
+  /** How many gateways begin before this one, so that they do not all do the same work. */
   rank(): number
   /** How long sessions that cannot be opened are tried again, before they are left to the next sweep. */
   patienceMs?: number
@@ -38,26 +38,26 @@ export type RunRecoveryDeps = {
 
 const AT_A_TIME = 16
 const PAGE = 200
-/** A gateway begins this much later than the one before it, by which time that one has done the work. */
+/** How much later a gateway begins than the one before it, which usually has done the work by then. */
 const STEP_MS = 400
 const MAX_STEPS = 3
-/** The pause before what has failed is tried again. */
+/** The pause before failed sessions are tried again. */
 const RETRY_MS = 250
 const PATIENCE_MS = 20_000
-/** How often it is looked where a run is, unless its worker says so, and for how long. */
+/** How often, and for how long, the place of a run is looked up if no notice of its worker comes. */
 const LOOK_MS = 400
 const WAIT_MS = 10_000
 const SWEEP_MS = 30_000
 
 /**
- * Has the sessions of dead workers opened by others, which go on with their runs. Every gateway does it for each worker that it sees lost, and
- * looks now and then for those of which none was left to see it: a session that has an owner again is left as it is.
+ * Lets other workers open the sessions of dead workers and continue their runs. Every gateway does that for each worker whose loss it notices,
+ * and from time to time for workers whose loss no gateway has noticed. A session that has an owner again is left as it is.
  */
 export class RunRecovery {
   readonly #deps: RunRecoveryDeps
-  /** Those under way, by the epoch of the dead worker. */
+  /** The running recoveries, by the epoch of the dead worker. */
   readonly #recovering = new Map<number, Promise<boolean>>()
-  /** Those who wait for a run that goes on elsewhere. */
+  /** The callers that wait for a run to continue elsewhere. */
   readonly #finding = new Map<string, Set<(epoch: number) => void>>()
   readonly #stopped = new AbortController()
   #timer: NodeJS.Timeout | undefined
@@ -81,7 +81,10 @@ export class RunRecovery {
     return this.#stopped.signal
   }
 
-  /** The worker of this epoch is no member any more. Resolves when others have its sessions that had runs, and with `false` when some are left to the next try. */
+  /**
+   * Recovers the sessions of a worker that is no longer a member. Resolves when other workers have its sessions with
+   * runs, and with `false` when some are left to the next try.
+   */
   recover(epoch: number): Promise<boolean> {
     const known = this.#recovering.get(epoch)
     if (known) return known
@@ -92,13 +95,13 @@ export class RunRecovery {
 
   /**
    * Finds the worker of a run that is no longer at the worker of epoch `from`. Waits while the sessions of a dead worker are being opened;
-   * `undefined` when none goes on with the run. Throws `unavailable` when that is not known within the time.
+   * `undefined` when no worker continues the run. Throws `unavailable` when that is not known within the time.
    */
   async find(tenant: TenantId, runId: string, from: number, withinMs = WAIT_MS): Promise<number | undefined> {
     const until = performance.now() + withinMs
     let searched: number | undefined
     while (performance.now() < until && !this.#stopped.signal.aborted) {
-      using notice = this.#noticeOf(runId) // Before the look: of a move that comes too late for it there is a notice.
+      using notice = this.#noticeOf(runId) // Registered before the look-up: a later move is reported by a notice.
       const seen = await this.#look({ tenant, runId, from, searched }).catch(() => undefined)
       if (seen && 'epoch' in seen) return seen.epoch
       const recovered = seen && searched === undefined ? this.#recovered(seen.last) : this.#pause(LOOK_MS)
@@ -111,12 +114,12 @@ export class RunRecovery {
     })
   }
 
-  /** These runs go on at the worker of this epoch, which has recorded that. */
+  /** Called when these runs continue at the worker of this epoch, which has recorded that. */
   onMoved(runIds: readonly string[], epoch: number): void {
     for (const runId of runIds) for (const tell of this.#finding.get(runId) ?? []) tell(epoch)
   }
 
-  /** Finds the run, or the worker that had it last. `searched`: the worker whose sessions have all been opened before. */
+  /** Finds the run, or the worker that had it last. `searched`: a worker whose sessions have all been opened. */
   async #look({ tenant, runId, from, searched }: Looked): Promise<{ epoch: number | undefined } | { last: number }> {
     const { movedRuns, isMember, isDraining, isRebuilt } = this.#deps
     const isKnown = searched !== undefined && (await isRebuilt())
@@ -176,7 +179,7 @@ export class RunRecovery {
     return sleep(ms, false as const, { signal: this.#stopped.signal }).catch(() => false as const)
   }
 
-  /** Returns whether none is left. */
+  /** Opens all sessions of the worker. Returns whether none is left. */
   async #openAll(epoch: number): Promise<boolean> {
     const { busy } = this.#deps
     const refused = new Set<string>()
@@ -196,14 +199,17 @@ export class RunRecovery {
     }
   }
 
-  /** Returns the marks of those that are open. */
+  /** Opens several sessions with each call. Returns the marks of the open ones. */
   async #openTogether(sessions: readonly BusySession[], epoch: number): Promise<string[]> {
     const keys = sessions.map(({ id: mark, tenant, session_id: id }) => ({ mark, tenant, id }))
     const opened = await this.#deps.openTogether(epoch, keys)
     return opened.map(({ mark }) => mark)
   }
 
-  /** Returns whether another worker has the session, or it is gone. One that is stored was only refused: its worker was evicted, or its claim expired. */
+  /**
+   * Returns whether another worker has the session, or it is gone. A refusal for a session that is still stored is not
+   * final: its worker was evicted, or its claim expired.
+   */
   async #open({ tenant, session_id: id }: BusySession, epoch: number): Promise<boolean> {
     const { open, isStored } = this.#deps
     try {
@@ -214,7 +220,7 @@ export class RunRecovery {
   }
 }
 
-/** Several gateways do the same work, each in an order of its own. */
+/** Shuffles the items, so that several gateways do the same work in different orders. */
 const shuffled = <T>(items: readonly T[]): T[] =>
   items
     .map((item) => ({ item, at: Math.random() }))

@@ -12,7 +12,7 @@ import type { WorkerPlaces } from './worker-places.ts'
 
 /** How long workers are tried one after another. */
 const START_MS = 2_000
-/** How long one of several workers may be silent: one that says that it is at work is not left for another. */
+/** How long a worker may be silent before another is tried; a worker that reports progress is not abandoned. */
 const TRY_MS = 500
 /** With less time left than this no further worker is tried. */
 const MIN_TRY_MS = 100
@@ -61,8 +61,8 @@ export class RunStarts {
   }
 
   /**
-   * Tries one worker after another until one accepts, the time is over, or the reason is not the worker's but the store's. A customer's run is tried first on the worker that
-   * the customer hashes to; any other is tried on the less loaded of two.
+   * Tries one worker after another until one accepts, the time is over, or the failure comes from the store and not the worker. A customer's run is
+   * tried first on the worker that the customer hashes to; any other is tried on the less loaded of two.
    */
   async start(tenant: TenantId, request: RunRequest, onNamed?: OnNamed): Promise<OpenedRun> {
     const until = performance.now() + START_MS
@@ -78,7 +78,7 @@ export class RunStarts {
       left = left.filter((other) => other.epoch !== epoch)
       const deadlineMs = Math.min(ACCEPT_MS, until - performance.now())
       const silentMs = left.length > 0 ? Math.min(TRY_MS, deadlineMs) : deadlineMs
-      worker.load++ // Before the worker has answered, since the requests of a burst would otherwise all find the same load.
+      worker.load++ // Counted before the worker has answered; otherwise the requests of a burst would all see the same load.
       try {
         const runId = createRunId(epoch)
         await onNamed?.(runId)
@@ -93,8 +93,8 @@ export class RunStarts {
   }
 
   /**
-   * Opens a stream and then the run, which begins when it is accepted here. One that is not is taken back (D36.1): its worker may have it anyway, or have
-   * handed it over with its session.
+   * Opens a stream and then the run, which begins when it is accepted here. A run that is not accepted is withdrawn (D36.1): its worker may have it
+   * all the same, or have handed it over with its session.
    */
   async open(
     { tenant, runId, epoch, isSessionKept = false }: NewRun,
@@ -118,7 +118,19 @@ export class RunStarts {
   #takeBack({ tenant, runId, epoch }: NewRun): void {
     const { calls, places } = this.#deps
     const takeBackElsewhere = async () => {
-      const next = await places.findNext({ tenant, runId }, epoch).catch(() => undefined) // Nobody follows it, so it does not begin.
+      const next = await places.findNext({ tenant, runId }, epoch).catch(() => undefined) // If
+      // this
+      // fails,
+      // no
+      // gateway
+      // follows
+      // the
+      // run,
+      // so
+      // it
+      // does
+      // not
+      // begin.
       if (next?.state === 'at') calls.callInBackground(next.epoch, 'cancelRun', [tenant, runId, NOT_ACCEPTED])
     }
     calls.callInBackground(epoch, 'cancelRun', [tenant, runId, NOT_ACCEPTED], () => void takeBackElsewhere())

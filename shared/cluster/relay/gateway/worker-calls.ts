@@ -21,10 +21,10 @@ export type WorkerCallsDeps = {
 /** The worker to call, and how to wait for its answer. */
 export type Callee = {
   epoch: number
-  /** Another worker can be called instead: the call fails at once when no process has subscribed to this one's channel. */
+  /** Set when another worker can be called instead: the call fails at once if this worker's channel has no subscriber. */
   hasAlternative?: boolean
   deadlineMs?: number
-  /** The call fails this early when the worker does not even say that it carries the call out. */
+  /** The call fails after this time if the worker does not even confirm that it is working on it. */
   silentMs?: number
 }
 
@@ -35,7 +35,7 @@ const BACKGROUND_MS = 10_000
 /** The calls that a gateway makes to workers and executors. */
 export class WorkerCalls {
   readonly #deps: WorkerCallsDeps
-  /** Those that have no answer yet. */
+  /** The calls that have no answer yet. */
   readonly pending = new Calls()
 
   constructor(deps: WorkerCallsDeps) {
@@ -51,8 +51,8 @@ export class WorkerCalls {
   }
 
   /**
-   * Makes a call and ignores its outcome. While the bus is away it is repeated for 10 s. `onElsewhere` is called when the worker is gone, or does not know
-   * what the call names.
+   * Makes a call and ignores its outcome. While the bus is away it is repeated for 10 s. `onElsewhere` is called when the worker is gone, or does not
+   * know the run or session of the call.
    */
   callInBackground<M extends WorkerMethod>(
     epoch: number,
@@ -62,7 +62,7 @@ export class WorkerCalls {
   ): void {
     const request = { ...this.#request(epoch, method, args), limits: { deadlineMs: BACKGROUND_MS } }
     this.pending.call(request).catch((cause: unknown) => {
-      if (isUnanswered(cause) || hasKind(cause, 'not_found')) onElsewhere() // Else the worker has already done it.
+      if (isUnanswered(cause) || hasKind(cause, 'not_found')) onElsewhere() // Any other error means that the worker has already done it.
     })
   }
 
@@ -98,7 +98,7 @@ type RunMethod = 'getRun' | 'followRun' | 'cancelRun' | 'steerRun' | 'listFiles'
 export const createRunId = (epoch: number): string =>
   `run_${epoch.toString(16).padStart(8, '0')}${newId('run').slice(-24)}`
 
-/** Calls the worker or executor that has a run. The run of one that is not alive is unknown. */
+/** Calls the worker or executor that has a run. The run of a dead process is unknown. */
 export class RunCalls implements RunProcesses {
   readonly #deps: RunCallsDeps
 
@@ -137,7 +137,7 @@ export class RunCalls implements RunProcesses {
     }
   }
 
-  /** Nobody waits for it: a stream that breaks off before the answer comes only says less. */
+  /** Not awaited: if the stream breaks off before the answer comes, its last event only has less information. */
   #noteSession(place: RunPlace, stream: Pick<RelayedStream, 'keepSession'>): void {
     const note = ({ session_id: id }: RunSummary) => void (id !== undefined && stream.keepSession())
     this.getRun(place).then(note, () => {})

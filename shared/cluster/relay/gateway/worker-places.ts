@@ -8,19 +8,19 @@ import type { RunRecovery } from './run-recovery.ts'
 export type WorkerPlacesDeps = {
   workers: Pick<Workers, 'isAlive'>
   movedRuns: Pick<MovedRuns, 'find'>
-  /** Finds the runs of dead workers that others go on with. Left out: they are lost. */
+  /** Finds the runs of dead workers that other workers continue. Left out: they are lost. */
   recovery: Pick<RunRecovery, 'find' | 'stopped'> | undefined
 }
 
-/** How long a stream that broke off may take to go on elsewhere: the worker that opens the session may die, too. */
+/** How long a broken stream may take to continue elsewhere: the worker that opens the session may die, too. */
 const MOVES_WITHIN_MS = 30_000
 const RETRY_MS = 250
-/** How long it is looked for a run whose worker is gone, before it counts as one that goes on. */
+/** How long a run whose worker is gone is searched before it is assumed to continue. */
 const LOST_WITHIN_MS = 500
-/** How long a run may take to be found elsewhere whose worker does not answer: it may have died, and others do not know yet. */
+/** How long a run is searched elsewhere when its worker does not answer: the worker may have died without anyone knowing yet. */
 const CANCELS_WITHIN_MS = 10_000
 
-/** The places of the runs of workers, whose ids say where they are, unless they have moved with their session. */
+/** Finds the runs of workers. A run's id contains its place, unless the run has moved with its session. */
 export class WorkerPlaces implements RunPlaces {
   readonly #deps: WorkerPlacesDeps
   readonly habits: RunHabits
@@ -56,7 +56,7 @@ export class WorkerPlaces implements RunPlaces {
     return moved !== undefined && workers.isAlive(moved)
   }
 
-  /** Whether the run has died with its worker, and no other goes on with it. While that is not known it is not lost. */
+  /** Whether the run was lost with its worker and no other continues it. `false` as long as that is not known. */
   async isLost(tenant: TenantId, runId: string): Promise<boolean> {
     if (await this.isWorkerAlive(tenant, runId)) return false
     if (!this.#deps.recovery) return true

@@ -2,14 +2,14 @@ import type { Frames, Position } from '../../journal/frame-stream.ts'
 
 export type BacklogLimits = {
   /**
-   * Bytes that a client which does not read may cost in this process: half of them in a write that the client has not taken,
-   * half in the backlog. The backlog may use all of them for `burstMs`.
+   * The most bytes that a client which does not read may occupy in this process: half of them in an unfinished write, half
+   * in the backlog. The backlog may use all of them for `burstMs`.
    */
   maxHeldBytes: number
   burstMs: number
 }
 
-/** Bytes that were received and not yet taken. Those of a view keep the whole message in memory that they came with. */
+/** Bytes that were received and not yet taken. A view keeps its whole message in memory. */
 type Chunk = { body: Buffer; to: Position; isView: boolean }
 
 /** Frames, or a piece of one, from one position to another. `isLast`: they include the run's last frame. */
@@ -41,7 +41,7 @@ export class Backlog {
     this.#limits = limits
   }
 
-  /** The position behind the newest frame that was added, whether it is still here or was taken. */
+  /** The position after the newest added frame, even if that was already taken. */
   get position(): Position {
     return this.#position
   }
@@ -86,7 +86,7 @@ export class Backlog {
     this.#position = { seq, pieces: 0 }
   }
 
-  /** Takes the next write: as many frames as fit into half of the limit, but at least one chunk, in memory of their own. */
+  /** Takes the next write: as many frames as fit into half of the limit, but at least one chunk, copied out of their messages. */
   take(): Frames & { text: Buffer } {
     this.keepAll()
     let [count, bytes] = [0, 0]
@@ -104,7 +104,7 @@ export class Backlog {
     return { text, lastSeq, ...(pieces > 0 && { pieces }) }
   }
 
-  /** Ends the dropping. Call it when everything was taken, and request what follows the position. */
+  /** Ends the dropping. Call it when everything was taken, and request the frames after the position. */
   reopen(): void {
     this.#isDropping = false
   }
@@ -141,7 +141,10 @@ export class Backlog {
 
 const SMALL_BYTES = 4 * 1024
 
-/** Copies into memory of their own. `Buffer.concat` takes a part of a pool of 64 KiB, which is faster, and keeps all of it in memory. */
+/**
+ * Copies the buffers into one with its own memory. `Buffer.concat` is faster, but uses a part of a 64 KiB pool and
+ * keeps the whole pool in memory.
+ */
 function joined(buffers: readonly Buffer[]): Buffer {
   const length = buffers.reduce((sum, each) => sum + each.length, 0)
   if (length < SMALL_BYTES) return Buffer.concat(buffers, length)

@@ -10,7 +10,7 @@ export type GapCause = 'lost' | 'dropped'
 export type GapRepairHooks = {
   /** Requests the missing frames. Returns `false` when the worker cannot be asked now. */
   request(): boolean
-  /** Called when frames were lost on the way, and when they have come. Not called for dropped frames. */
+  /** Called when frames were lost on the way, and when they have arrived. Not called for dropped frames. */
   onGap(state: 'asked' | 'repaired'): void
 }
 

@@ -26,7 +26,7 @@ export const STREAM_LIMITS: StreamLimits = {
   maxAskAgainMs: 3_200,
 }
 
-/** The read position is reported at these distances, well before the worker's journal would wait for it (`JOURNAL_LIMITS`). */
+/** The read position is reported after this many events or bytes, long before the worker's journal would wait for it (`JOURNAL_LIMITS`). */
 const REPORT_EVENTS = 512
 const REPORT_BYTES = 24 * 1024
 
@@ -73,8 +73,8 @@ export class RelayedStream extends PullIterator<Frames> {
   }
 
   /**
-   * Handles the worker's answer that the stream begins after frame `seq`: the run has no frame of the number that the client named
-   * (D4.5c). Ignored when frames were accepted before the answer came.
+   * Handles the worker's answer that the stream begins after frame `seq`: the run has no frame with the number that the client
+   * named (D4.5c). Ignored when frames were accepted before the answer came.
    */
   startAfter(seq: number): void {
     if (this.#isOver || this.#hasAccepted || seq >= this.seq) return
@@ -83,7 +83,7 @@ export class RelayedStream extends PullIterator<Frames> {
     this.#reportedSeq = seq
   }
 
-  /** The run is that of a message whose session outlives its worker (D32). */
+  /** Notes that the run belongs to a message whose session outlives its worker (D32). */
   keepSession(): void {
     this.#isSessionKept = true
   }
@@ -102,7 +102,7 @@ export class RelayedStream extends PullIterator<Frames> {
     return true
   }
 
-  /** Handles a heartbeat: the worker has sent everything up to this position. Shows a loss that no later frame would show. */
+  /** Handles a heartbeat: the worker has sent everything up to this position. Detects a loss after which no frame comes. */
   onBeat(position: Position): void {
     if (isBehind(this.#position, position) && !this.#isOver) this.#repairLoss()
   }
@@ -159,7 +159,7 @@ export class RelayedStream extends PullIterator<Frames> {
     return this.#backlog.position
   }
 
-  /** Nothing more is accepted; what the backlog holds is still yielded. */
+  /** Whether no more frames are accepted; the frames in the backlog are still yielded. */
   get #isOver(): boolean {
     return this.#backlog.hasLast || this.isStopped || this.#failure !== undefined
   }
@@ -189,7 +189,7 @@ export class RelayedStream extends PullIterator<Frames> {
     this.#isAwaited = false
     const frames = this.#backlog.take()
     const { lastSeq: seq, pieces = 0 } = frames
-    const isLargeEnd = this.#read.pieces > 0 && pieces === 0 // The run waits until its large event was read.
+    const isLargeEnd = this.#read.pieces > 0 && pieces === 0 // Reported at once, because the run waits until its large event was read.
     this.#read = { seq, pieces }
     this.#unreportedBytes += frames.text.length
     const events = seq - this.#reportedSeq

@@ -29,17 +29,17 @@ export type StreamsDeps = {
 /** A stream that is not accepted belongs to a run that its worker has not confirmed: nothing is reported about it. */
 type OpenStream = { epoch: number; stream: RelayedStream; isAccepted: boolean }
 
-/** Above this number the streams of the runs that were queued first are opened as those that were not expected. */
+/** Above this number the oldest expected streams are forgotten; they are then opened like unexpected ones. */
 const MAX_EXPECTED = 10_000
 
 /**
- * The open streams of this gateway by stream number. The gateway chooses the number, the worker puts it into every record that
- * it sends for the stream.
+ * The open streams of this gateway by stream number. The gateway chooses the number, the worker puts it into every record of
+ * the stream.
  */
 export class RelayedStreams {
   readonly #deps: StreamsDeps
   readonly #open = new Map<number, OpenStream>()
-  /** By the numbers that their streams will have. */
+  /** The handlers of expected streams, by the streams' future numbers. */
   readonly #expected = new LRUCache<number, OnBegun>({ max: MAX_EXPECTED })
   #lastNumber = 0
   #onEmpty = () => {}
@@ -57,7 +57,7 @@ export class RelayedStreams {
     return this.#openStream(++this.#lastNumber, { epoch, after, isAccepted: true })
   }
 
-  /** Returns the number of a stream that an executor begins to send without being asked. */
+  /** Returns the number of a stream that an executor will send without a request. */
   expect(onBegun: OnBegun): number {
     const number = ++this.#lastNumber
     this.#expected.set(number, onBegun)
@@ -69,7 +69,7 @@ export class RelayedStreams {
     return this.#openStream(++this.#lastNumber, { epoch, after: 0, isAccepted: false })
   }
 
-  /** The worker has confirmed the new run, so its client gets it. */
+  /** Called when the worker has confirmed the new run, so that its client gets it. */
   accept(number: number): void {
     const open = this.#open.get(number)
     if (!open) return

@@ -18,7 +18,7 @@ export type WorkerMethods = { [M in Exclude<keyof Inbox, StreamMethod | 'acceptR
   /** Returns the number of the frame after which the stream begins: that of the run's last frame when a higher one was given. */
   followRun(...args: StreamArgs<'followRun'>): number
   adoptSession(state: unknown): void
-  /** Takes the sessions of a dead worker over and opens them. Returns whether each is open here. */
+  /** Takes over the sessions of a dead worker and opens them. Returns for each whether it is open here. */
   inheritSessions(from: number, sessions: readonly SessionKey[]): Promise<boolean[]>
 }
 
@@ -73,7 +73,7 @@ type Answer =
       }
     }
 
-/** Runs the called method. A refusal becomes an answer too; of a bug the caller learns only that there was one. */
+/** Runs the called method. A refusal becomes an answer, too; of a bug the caller learns only that it occurred. */
 async function answerTo(run: () => unknown): Promise<string> {
   try {
     return JSON.stringify({ value: (await run()) ?? null } satisfies Answer)
@@ -101,7 +101,7 @@ export type CallLimits = {
   deadlineMs: number
   /** The call is sent again this often until it is answered: the bus may have lost it, or its answer. */
   resendMs: number
-  /** The call fails earlier when the process does not even say that it carries the call out; as late as `deadlineMs` by default. */
+  /** The call fails after this time if the process does not even confirm that it is working on it; by default after `deadlineMs`. */
   silentMs?: number
 }
 
@@ -112,7 +112,7 @@ export type CallRequest = {
   epoch: number
   /** `withinMs`: how long the caller still waits. */
   send: (id: number, withinMs: number) => void
-  /** The caller can try another process: the call fails at once when a message to this one has no subscriber. */
+  /** Set when the caller can try another process: the call fails at once if a message to this one has no subscriber. */
   hasAlternative?: boolean
   limits?: Partial<CallLimits>
 }
@@ -120,7 +120,7 @@ export type CallRequest = {
 type PendingCall = {
   epoch: number
   hasAlternative: boolean
-  /** The process carries the call out. */
+  /** Called when the process confirms that it is working on the call. */
   onWorking: () => void
   resolve: (answer: Answer) => void
   reject: (error: AppError) => void
@@ -137,7 +137,7 @@ export class Calls {
     const id = ++this.#lastId
     const { promise, resolve, reject } = Promise.withResolvers<Answer>()
     const until = performance.now() + deadlineMs
-    // An answer that came while this process had no CPU is read first: the silence was not the worker's.
+    // An answer that arrived while this process had no CPU is read first: in that case the worker was not silent.
     const fail = () => setImmediate(() => reject(unanswered()))
     const silence = setTimeout(fail, Math.min(silentMs, deadlineMs))
     const deadline = setTimeout(fail, deadlineMs)
@@ -160,24 +160,24 @@ export class Calls {
     this.#pending.get(id)?.resolve(readAnswer(body))
   }
 
-  /** The process has received a call, and carries it out. */
+  /** Notes that the process has received a call and is working on it. */
   onWorking(id: number): void {
     this.#pending.get(id)?.onWorking()
   }
 
-  /** A message to this process had no subscriber: fails the calls that can be made elsewhere. */
+  /** Called when a message to this process had no subscriber: fails the calls that can be made to another process. */
   failUndelivered(epoch: number): void {
     for (const call of this.#pending.values()) {
       if (call.epoch === epoch && call.hasAlternative) call.reject(unanswered())
     }
   }
 
-  /** The process of this epoch is no longer a member: fails all calls to it. */
+  /** Fails all calls to a process that is no longer a member. */
   failAll(epoch: number): void {
     for (const call of this.#pending.values()) if (call.epoch === epoch) call.reject(unanswered())
   }
 
-  /** This process leaves: fails all calls. */
+  /** Fails all calls, because this process leaves. */
   close(): void {
     for (const call of this.#pending.values()) call.reject(unanswered())
   }
@@ -187,7 +187,7 @@ const unanswered = () =>
   new AppError('unavailable', 'the worker does not answer; try again', { retryAfterSecs: 1, code: 'worker_silent' })
 
 const KEEP_MS = 10_000
-/** Old answers are deleted together: a walk from the oldest one on passes the places of all that were deleted lately. */
+/** Old answers are deleted in groups, because iterating a Map also passes the places of recently deleted entries. */
 const DELETE_EVERY_MS = 1_000
 
 /** Runs each call once, however often it was sent, and keeps its answer for the repetitions. */

@@ -1,9 +1,9 @@
 import { RECORD, record, type WireRecord } from './records.ts'
 
-/** All senders together may send this much to one process that acknowledges nothing. Redis disconnects a subscriber above 32 MB. */
+/** The most bytes that all senders together may send to one process without an acknowledgement. Redis disconnects a subscriber above 32 MB. */
 const BUDGET_BYTES = 24 * 1024 * 1024
 const MAX_BYTES = 4 * 1024 * 1024
-/** A sender passes its credit by at most one piece of a journal. */
+/** A sender exceeds its credit by at most one piece of a journal. */
 const PIECE_BYTES = 64 * 1024
 const MAX_ACKNOWLEDGE_BYTES = 256 * 1024
 
@@ -23,7 +23,7 @@ export class Credit {
   readonly #senders = new Map<number, { position: number; acknowledged: number }>()
   #acknowledgeBytes = MAX_ACKNOWLEDGE_BYTES
 
-  /** The senders may each send this much. */
+  /** Sets how much each sender may send. */
   setCredit(creditBytes: number): void {
     this.#acknowledgeBytes = acknowledgeEvery(creditBytes)
   }

@@ -2,11 +2,11 @@ import type { FrameCursor, Frames, Position } from '../../journal/frame-stream.t
 import { BEAT_BYTES, END_OF_FRAME, LAST, packMessage, RECORD, record, sizeOf, type WireRecord } from './records.ts'
 
 export type OutboxOptions = {
-  /** The sending process's epoch, which stands at the head of each message. */
+  /** The sending process's epoch, which each message begins with. */
   epoch: number
   /** Publishes on the receiver's channel. Resolves with the number of subscribers; rejects while the bus is away. */
   publish(message: Buffer): Promise<number>
-  /** Without it no frames and no heartbeat are sent, as another process may own the runs by now. Calls and replies are. */
+  /** Whether frames and heartbeats may be sent: if not, another process may own the runs by now. Calls and replies are always sent. */
   canSendFrames(): boolean
   /** Called after each message with the number of subscribers that got it. */
   onPublished(subscribers: number): void
@@ -16,11 +16,11 @@ export type OutboxOptions = {
 }
 
 const MAX_MESSAGE_BYTES = 256 * 1024
-/** How long a record that can wait is kept for the next message. */
+/** How long a record that is not urgent waits for the next message. */
 const WAIT_MS = 50
 
 /**
- * Sends everything that one process has for another. One message is in flight at a time; records that come meanwhile are sent
+ * Sends all messages from this process to another. One message is in flight at a time; records that are added meanwhile are sent
  * together in the next one. So an idle process sends an event at once and a loaded one packs thousands into a message, without a
  * timer. Frames are taken from their cursors only when a message is packed; frames that the bus loses are still in the journal.
  */
@@ -61,13 +61,13 @@ export class Outbox {
     return this.#isSending || this.#records.length > 0 || this.#streams.size > 0
   }
 
-  /** Queues a record. Records go in order and ahead of frames; those of the same event-loop turn go in one message. */
+  /** Queues a record. Records are sent in order and before frames; those of the same event-loop turn go into one message. */
   send(each: WireRecord): void {
     this.#records.push(each)
     this.#scheduleFlush()
   }
 
-  /** Queues a record that goes with the next message, at the latest after 50 ms. */
+  /** Queues a record for the next message, which is sent after 50 ms at the latest. */
   sendLater(each: WireRecord): void {
     this.#records.push(each)
     if (!this.#waiting) this.#waiting = setTimeout(() => this.#flush(), WAIT_MS).unref()
@@ -92,7 +92,7 @@ export class Outbox {
   resend(stream: number, position: Position): void {
     const cursor = this.#streams.get(stream)
     if (!cursor) return this.send(record(RECORD.gap, { stream }))
-    cursor.seek(position) // Its listener marks the stream.
+    cursor.seek(position) // The cursor's listener then marks the stream.
   }
 
   /** Sets the read position of the stream's client. */
@@ -109,7 +109,7 @@ export class Outbox {
     this.#dirty.delete(stream)
   }
 
-  /** Gives back credit: the receiver has everything up to this position. */
+  /** Restores credit: the receiver has everything up to this position. */
   acknowledge(position: number): void {
     this.#acknowledgedBytes = Math.max(this.#acknowledgedBytes, position)
     this.#flush()
@@ -172,13 +172,13 @@ export class Outbox {
         this.#flush()
       },
       () => {
-        // The bus is away, or a record did not fit. The next heartbeat sends again; the receiver requests the frames that it misses.
+        // The bus is away, or a record did not fit. The next heartbeat tries again; the receiver requests missing frames.
         this.#isSending = false
       },
     )
   }
 
-  /** Rejects also when a number of a record does not fit into a message: such a record must not end the process. */
+  /** Also rejects when a number in a record does not fit into a message: such a record must not end the process. */
   async #publishTogether(records: readonly WireRecord[]): Promise<number> {
     const message = packMessage(this.#epoch, this.#sentBytes, records)
     this.#sentBytes += message.length
@@ -216,7 +216,7 @@ export class Outbox {
       return record(RECORD.gap, { stream })
     }
     const state = stateOf(cursor)
-    if (state === 'ready') this.#dirty.add(stream) // The rest is packed after the other streams' frames.
+    if (state === 'ready') this.#dirty.add(stream) // The rest of this stream is packed after the other streams' frames.
     const flags = state === 'ended' ? LAST : 0
     return recordOf(stream, before, { ...frames, flags })
   }
@@ -231,5 +231,5 @@ function recordOf(stream: number, before: Position, { text, lastSeq, pieces, fla
   return record(RECORD.frames, { ...place, count: lastSeq - before.seq, flags })
 }
 
-/** Reads the state anew, where the compiler would assume that it has not changed since the last comparison. */
+/** Reads the state again; without this function the compiler would assume that it has not changed since the last comparison. */
 const stateOf = (cursor: FrameCursor): FrameCursor['state'] => cursor.state

@@ -21,7 +21,7 @@ export const RECORD = {
   askReadPosition: 9,
   /** Piece number `count`, from 0, of the large frame `seq`. */
   piece: 10,
-  /** A call that was sent again is being carried out: its answer comes. */
+  /** A repeated call is being carried out; its answer will come. */
   working: 11,
 } as const
 export type RecordType = (typeof RECORD)[keyof typeof RECORD]
@@ -29,7 +29,7 @@ export type RecordType = (typeof RECORD)[keyof typeof RECORD]
 /** Flag of a `frames` or `piece` record: it contains the run's last frame, or without a frame that the run ended with frame `seq - 1`. */
 export const LAST = 1
 
-/** Flag of a `piece` record: the frame ends with it. */
+/** Flag of a `piece` record: it is the last piece of the frame. */
 export const END_OF_FRAME = 2
 
 /** Flag of a `call` record: the caller is a worker, so the reply goes to a worker's channel. */
@@ -52,7 +52,7 @@ export type WireRecord = {
 /** A message, call or answer that this process cannot read: it is dropped and counted. */
 export class MalformedMessage extends Error {}
 
-/** The sender's epoch, and how many bytes it has sent to this receiver, this message included: the position that credit counts. */
+/** The sender's epoch, and how many bytes it has sent to this receiver, including this message: the position that credit counts. */
 export type Head = { epoch: number; position: number }
 
 /** Size of one stream in a heartbeat. */
@@ -98,7 +98,7 @@ function packRecord(message: Buffer, at: number, { type, stream, seq, count, fla
 
 export type ReceivedRecord = Omit<WireRecord, 'body' | 'type'> & { type: number; body: Buffer }
 
-/** Reads a message. Bodies are views of it, not copies. Throws `MalformedMessage` for one of another version or that is cut. */
+/** Reads a message. Bodies are views of it, not copies. Throws `MalformedMessage` for another version or a truncated message. */
 export function readMessage(message: Buffer, visit: (record: ReceivedRecord) => void): Head {
   if (message.length < HEAD_BYTES) throw new MalformedMessage('the message is shorter than its head')
   if (message[0] !== PROTOCOL.max) throw new MalformedMessage('the message is of another version')

@@ -24,7 +24,7 @@ export type TransportHandlers = {
 }
 
 const FLUSH_MS = 1_000
-/** A message to itself costs Redis more than to look whether somebody has subscribed. */
+/** A message to itself costs Redis more than checking for a subscriber. */
 const RENEWALS_PER_MESSAGE = 2
 /** The bus may lose single messages. */
 const MAX_UNHEARD = 2
@@ -74,7 +74,7 @@ export class Transport {
     if (old > 0) bus.unsubscribe(channelOf(role, old)).catch(() => {}) // Nothing is received under the old epoch any more.
   }
 
-  /** The next probe of this process's own channel. A connection over which nothing has come since several messages is replaced. */
+  /** The next probe of this process's own channel. A connection over which several such messages did not arrive is replaced. */
   nextProbe(): ChannelProbe {
     const { bus, role } = this.#deps
     const channel = channelOf(role, this.#epoch)
@@ -86,7 +86,7 @@ export class Transport {
     return { channel, message: packMessage(this.#epoch, 0, []) }
   }
 
-  /** Makes the subscription again, which the bus has lost. */
+  /** Renews the subscription, which the bus has lost. */
   async resubscribe(): Promise<void> {
     await this.#deps.bus.resubscribe()
   }
@@ -123,7 +123,7 @@ export class Transport {
     for (const outbox of this.#outboxes.values()) outbox.sendBeat()
   }
 
-  /** Takes over the roles from a new member list. The senders of frames share the budget of each receiver. */
+  /** Applies the roles of a new member list. The senders of frames share the budget of each receiver. */
   setMembers(members: readonly Member[]): void {
     this.#members = members
     this.#creditBytes = creditOf(members.filter(({ role }) => role !== 'gateway').length)
@@ -152,7 +152,7 @@ export class Transport {
     while (performance.now() < until && [...this.#outboxes.values()].some((outbox) => outbox.isBusy)) await sleep(5)
   }
 
-  /** Handles a message. Whatever is malformed in it, or comes from a release that this one cannot read, is dropped and counted. */
+  /** Handles a message. Malformed parts, and messages of an unknown protocol version, are dropped and counted. */
   #receive(message: Buffer): void {
     try {
       this.#handle(message)
@@ -169,7 +169,7 @@ export class Transport {
     if (epoch === this.#epoch) return
     if (this.#lost.has(epoch)) return this.#countDropped(records)
     const isBeat = records.some(({ type }) => type === RECORD.beat)
-    // Two processes that acknowledged each other's acknowledgements would never stop.
+    // Acknowledgements are not acknowledged: two processes would never stop.
     const isAck = records.every(({ type }) => type === RECORD.ack)
     const ack = isAck ? undefined : this.#credit.received(epoch, { position, isBeat })
     if (ack) this.#outboxToSender(epoch).send(ack)
@@ -193,8 +193,8 @@ export class Transport {
   }
 
   /**
-   * An unlisted sender is a gateway, or to a gateway an executor, which sends runs that it was not asked for: workers send to workers only during
-   * a hand-off, when both are on the list, and to gateways that have called them.
+   * The role of a sender. An unknown sender must be a gateway; at a gateway it must be an executor, which sends runs without a request: workers
+   * send to workers only during a hand-off, when both are on the list, and to gateways that have called them.
    */
   #roleOf(epoch: number): Role {
     const member = this.#members.find((each) => each.epoch === epoch)

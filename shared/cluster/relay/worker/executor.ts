@@ -15,19 +15,19 @@ export type ClusterExecutor = {
   liveRuns(): number
   isDraining(): boolean
   drain(graceMs: number): Promise<void>
-  /** A member has left or was evicted. What it had taken is for the others. */
+  /** Called when a member has left or was evicted: others may take its jobs. */
   onMemberLost(epoch: number): void
-  /** Ends all runs: this process was evicted, and others may have ended them already. */
+  /** Ends all runs, because this process was evicted and others may already have ended them. */
   abortAll(): void
 }
 
 /** A queued run that begins here. */
 export type BegunRun = { id: string; tenant: TenantId; ended: Promise<void> }
 
-/** Tells those who wait for a run that it has begun here: `reader`, or all gateways. */
+/** Tells `reader`, or all gateways, that a run has begun here. */
 export type Announce = (run: BegunRun, reader?: RunReader) => void
 
-/** So long the frames of a run are kept back whose reader needs them at its end. */
+/** How long frames are held back for a reader that needs them only at the run's end. */
 const END_WITHIN_MS = 200
 
 /** An executor of the cluster: a member like a worker, which has no sessions and takes its work from the queue. */
@@ -81,8 +81,8 @@ export class ExecutorRelay {
   }
 
   /**
-   * Sends the frames of this queued run to the gateway that waits for it, or tells all of them that it has begun here. Both where its client comes back, and
-   * may get another gateway.
+   * Sends the frames of this queued run to the gateway that waits for it, or tells all of them that it has begun here. It does both if the client
+   * comes back, possibly to another gateway.
    */
   announceStart({ id, tenant, ended }: BegunRun, reader?: RunReader): void {
     const isHere = reader && this.#member.membership.isAlive(reader.gateway)
@@ -93,7 +93,7 @@ export class ExecutorRelay {
     if (!reader.readsEnd) return void send()
     within(END_WITHIN_MS, ended)
       .then(send)
-      .catch(() => {}) // It is not known here any more.
+      .catch(() => {}) // The run is no longer known here.
   }
 
   readiness(): MemberReadiness {
@@ -104,7 +104,7 @@ export class ExecutorRelay {
   async drain(graceMs: number): Promise<void> {
     const ended = this.#executor.drain(graceMs)
     await this.#member.membership.announce().catch((cause: unknown) => {
-      this.#log.error('the drain could not be published in Redis', { cause }) // Runs end even if this fails.
+      this.#log.error('the drain could not be published in Redis', { cause }) // The drain continues even if this fails.
     })
     await ended
     await this.#member.transport.flush()

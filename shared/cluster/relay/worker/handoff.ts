@@ -19,12 +19,12 @@ export type HandoffDeps = {
   onProblem(cause: unknown): void
 }
 
-/** The most sessions, and the most large ones, on their way at a time: Redis disconnects a subscriber with more than 32 MB unread. */
+/** The most sessions, and the most large ones, in transfer at a time: Redis disconnects a subscriber with more than 32 MB unread. */
 const SLOTS = { all: 32, large: 8 }
 const LARGE_CHARS = 128 * 1024
-/** Others replace a worker that is silent for longer. */
+/** A worker that is silent for longer is replaced by others. */
 const OFFER_MS = 4_000
-/** A session may be megabytes large, so it is not sent again as soon as other calls are. */
+/** A session may have megabytes, so it is repeated later than other calls. */
 const LIMITS: CallLimits = { deadlineMs: OFFER_MS, resendMs: 1_000 }
 
 /** Transfers the sessions of a draining worker to the workers they hash to without it. */
@@ -61,7 +61,7 @@ export class SessionHandoff {
 
   /** Resolves when another worker takes new work, or after `withinMs`: this worker's replacement may not have joined yet. */
   async waitForSuccessor(withinMs: number): Promise<void> {
-    await this.#deps.membership.refreshMembers().catch(() => {}) // The cluster is away: the next tick lists them again.
+    await this.#deps.membership.refreshMembers().catch(() => {}) // Redis does not answer: the next tick lists the members again.
     if (!this.hasSuccessor) await this.#successor(withinMs)
     await this.#others.prepare()
   }
@@ -75,8 +75,9 @@ export class SessionHandoff {
   }
 
   /**
-   * Transfers a session to the worker it hashes to, or to the next if that one does not take it. The new owner changes the claim
-   * itself. Returns whether one has answered that it is the owner; without an answer it may be the owner anyway.
+   * Transfers a session to the worker it hashes to, or to the next if that one does not accept it. The new owner changes the
+   * claim itself. Returns whether a worker has confirmed that it is the owner; without an answer it may be the owner all the
+   * same.
    */
   transfer(session: TransferableSession): Promise<boolean> {
     return this.#slots.run(() => {
@@ -87,8 +88,8 @@ export class SessionHandoff {
   }
 
   /**
-   * Has a session opened from the store, with the run that was begun, by the worker that it hashes to, or by the next. Returns whether one
-   * has answered that it goes on with it.
+   * Asks the worker that a session hashes to, or the next one, to open it from the store with its current run. Returns whether a worker
+   * has confirmed that it continues the run.
    */
   leave({ tenant, id }: HeldSession): Promise<boolean> {
     const body = packCall('inheritSessions', [this.#deps.membership.epoch, [{ tenant, id }]])

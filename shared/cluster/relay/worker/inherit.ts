@@ -10,8 +10,8 @@ type Inheriting = {
 }
 
 /**
- * Opens the sessions of a worker that is no member any more, or of one that drains and `from` which the call comes. Returns whether each is open here: those that cannot be opened now, or have another
- * owner, are left to the calls that open one session.
+ * Opens the sessions of a worker that is no longer a member, or of the draining worker `from` that makes this call. Returns for each whether it is
+ * open here. Sessions that cannot be opened now, or have another owner, are left to the calls that open one session.
  */
 export async function inherit(
   { lost, from }: { lost: number; from: number },

@@ -21,10 +21,10 @@ import type { Transport } from '../wire/transport.ts'
 type Follow = (to: FollowedBy, cursor: FrameCursor, onAccepted?: () => void) => number
 type FollowedBy = { gateway: number; stream: number }
 
-/** The rest of the caller's time is for the way of the answer. */
+/** The rest of the caller's time is for sending the answer. */
 const ANSWER_SHARE = 0.8
 
-/** The end of the relay in a worker or executor: answers calls by `methods` and sends the frames of followed runs. */
+/** The relay's side in a worker or executor: answers calls by `methods` and sends the frames of followed runs. */
 export class RelayInbox {
   readonly #transport: Transport
   readonly #methods: Partial<CallTable>
@@ -103,7 +103,7 @@ export const workerMethods = (inbox: Inbox, sessions: SessionMethods, follow: Fo
   listMessages: (_from, ...args) => inbox.listMessages(...args),
   renameSession: (_from, ...args) => inbox.renameSession(...args),
   deleteSession: (_from, ...args) => inbox.deleteSession(...args),
-  // A client that follows the run has its id, so a gateway has sent it.
+  // A client that follows the run knows its id, so a gateway has accepted the run.
   async followRun(gateway, tenant, runId, after, stream) {
     const cursor = inbox.followRun(tenant, runId, after)
     try {

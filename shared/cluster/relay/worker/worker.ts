@@ -17,9 +17,9 @@ import { RelayInbox, type SessionMethods, workerMethods } from './relay-inbox.ts
 
 /** How long a draining worker waits until another worker can take its sessions. */
 const SUCCESSOR_MS = 2_000
-/** Its sessions that were not taken are offered again after this time. */
+/** Sessions that no worker has accepted are offered again after this time. */
 const OFFER_AGAIN_MS = 1_000
-/** So long before its end the runs that are in the middle of a turn are left to others, too. */
+/** This long before the drain ends, runs in the middle of a turn are left to others, too. */
 const HASTE_MS = 5_000
 
 type WorkerPorts = Omit<ClusterPorts, 'permissions'>
@@ -99,14 +99,14 @@ export class WorkerRelay<S extends OwnedSession> {
   }
 
   /**
-   * Leaves the ring, lets runs end for `graceMs`, and transfers each session to another worker once the run that it has begun has
-   * ended, or can go on there. Within that time it serves the readers of ended runs for as long as it would otherwise.
+   * Leaves the ring, lets runs end for `graceMs`, and transfers each session to another worker once its current run has ended, or
+   * can continue there. Within that time it serves the readers of ended runs as usual.
    */
   async drain(graceMs: number): Promise<void> {
     const until = performance.now() + graceMs
     this.#worker.holdQueues()
     const ended = this.#worker.drain(graceMs)
-    await this.#member.membership.announce().catch((cause: unknown) => this.#report(cause)) // Runs end even if this fails.
+    await this.#member.membership.announce().catch((cause: unknown) => this.#report(cause)) // The drain continues even if this fails.
     const leaving = [...this.#worker.sessions(), ...this.#worker.oneShots()]
     if (leaving.length > 0) await this.#handoff.waitForSuccessor(SUCCESSOR_MS)
     const hasten = () => leaving.forEach((session) => session.hasten())
@@ -155,7 +155,7 @@ export class WorkerRelay<S extends OwnedSession> {
     const session = { tenant, id, token }
     const summary = await this.#createOrRestore(session, args)
     if (await this.#claims.confirm(session).catch(() => false)) return summary
-    await inbox.deleteSession(tenant, id, token).catch(() => {}) // The claim is another worker's by now.
+    await inbox.deleteSession(tenant, id, token).catch(() => {}) // Another worker has the claim by now.
     throw new AppError('unavailable', 'the session could not be created; try again', { retryAfterSecs: 1 })
   }
 
@@ -182,7 +182,7 @@ export class WorkerRelay<S extends OwnedSession> {
     await this.recordMoved(session.tenant, runIds)
   }
 
-  /** Transfers a session. While there is time and a worker that takes sessions, one that was not taken is offered again. */
+  /** Transfers a session. A session that was not accepted is offered again as long as there is time and a worker that accepts sessions. */
   async #transferUntil(until: number, session: S): Promise<void> {
     for (;;) {
       await this.#transfer(session)
@@ -195,15 +195,15 @@ export class WorkerRelay<S extends OwnedSession> {
 
   async #transfer(session: S): Promise<void> {
     await session.rest()
-    if (this.#worker.find(session) !== session) return // It was deleted meanwhile, or its one-shot run has ended.
+    if (this.#worker.find(session) !== session) return // The session was deleted meanwhile, or its one-shot run has ended.
     if (session.isBusy) return this.#leave(session)
     if (await this.#handoff.transfer(session)) return this.#worker.release(session)
     if (await this.#claims.takeBack(session)) return this.#worker.keep(session)
     if (await this.#restoreLostClaim(session)) return this.#transfer(session)
-    this.#worker.release(session) // Another worker has it, though its answer did not come.
+    this.#worker.release(session) // Another worker has the session, although its answer did not come.
   }
 
-  /** Leaves a session with a run that was begun to a worker that opens it from the store. */
+  /** Leaves a session with its current run to a worker that opens it from the store. */
   async #leave(session: S): Promise<void> {
     const isStored = await this.#worker.drainRuns(session)
     const isTaken = isStored && (await this.#handoff.leave(session))
@@ -211,13 +211,13 @@ export class WorkerRelay<S extends OwnedSession> {
     else if (this.#worker.find(session) === session) this.#worker.keep(session)
   }
 
-  /** Returns whether only Redis had lost this worker's claim, which holds again. */
+  /** Returns whether Redis had only lost this worker's claim, which is now restored. */
   async #restoreLostClaim(session: S): Promise<boolean> {
     const isRebuilt = await this.#claims.untilAnswered(() => this.#member.membership.isRebuilt())
     return !isRebuilt && this.#worker.find(session) === session && this.#claims.claimAgain(session)
   }
 
-  /** Waits until nobody needs this worker for a run any more: each is read to its end and recorded, or there is no gateway. */
+  /** Waits until this worker is no longer needed for its runs: each was read to its end and recorded, or there is no gateway. */
   async #serveReaders(withinMs: number): Promise<void> {
     const isOver = new AbortController()
     const { promise: noGateway, resolve } = Promise.withResolvers<void>()

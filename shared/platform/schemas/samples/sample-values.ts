@@ -7,7 +7,7 @@ const MAX_CHARS = 1_000
 
 const two = (index: number) => String((index % 28) + 1).padStart(2, '0')
 
-/** A value of each format, another one for each index. */
+/** A value for each format, different for each index. */
 const FORMATS: Record<string, (index: number) => string> = {
   date: (index) => (index === 0 ? '2026-01-31' : `2026-02-${two(index - 1)}`),
   time: (index) => `12:00:${two(index)}Z`,
@@ -24,7 +24,7 @@ const FORMATS: Record<string, (index: number) => string> = {
   'json-pointer': (index) => `/demo${index || ''}`,
 }
 
-/** `undefined` when no text has the length, or one that has would be no demonstration. */
+/** `undefined` when no text has the required length, or only useless ones have. */
 export function sampleText({ schema, name, index }: Shape): string | undefined {
   const { format, minLength, maxLength } = schema
   const made = typeof format === 'string' && Object.hasOwn(FORMATS, format) ? FORMATS[format]?.(index) : undefined
@@ -35,11 +35,11 @@ export function sampleText({ schema, name, index }: Shape): string | undefined {
   const plain = `demo ${name}${index === 0 ? '' : ` ${index + 1}`}`
   const chars = Array.from(plain.toWellFormed())
   const repeated = Array.from({ length: Math.max(chars.length, least) }, (_, at) => chars[at % chars.length] ?? '')
-  // The end tells one item from the next.
+  // The end of the text distinguishes the items.
   return repeated.length > most ? repeated.slice(repeated.length - most).join('') : repeated.join('')
 }
 
-/** A small number within the limits of the schema, another one for each index where they leave room; `undefined` where none is. */
+/** A small number within the limits of the schema, different for each index if the limits allow it; `undefined` if there is none. */
 export function sampleNumber({ schema, index }: Shape, isInteger: boolean): number | undefined {
   const step = limit(schema['multipleOf'], isInteger ? 1 : 0)
   const low = Math.max(limit(schema['minimum'], -Infinity), limit(schema['exclusiveMinimum'], -Infinity))

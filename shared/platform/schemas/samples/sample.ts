@@ -2,7 +2,7 @@ import type { JsonObject } from '../../../kernel/events.ts'
 import { isJsonObject } from '../../../kernel/json.ts'
 import { type Shape, sampleNumber, sampleText } from './sample-values.ts'
 
-/** A value that fits a JSON Schema, or the reason why none is found: `problem` is the end of a sentence, `path` a JSON pointer into the schema. */
+/** A value that fits a JSON Schema, or the reason why none was found: `problem` is the end of a sentence, `path` a JSON pointer into the schema. */
 export type Sample = { value: unknown } | { path: string; problem: string }
 
 /** Makes a short, readable value for a schema (draft 2020-12 or draft-07). The same schema gives the same value. */
@@ -27,12 +27,12 @@ class NoSample extends Error {
 /** Where in the schema a value is made: `name` is the nearest property's, `index` tells the items of an array apart. */
 type Place = { path: string; name: string; index: number; depth: number }
 
-/** A schema may refer to itself: beyond this depth, or number of values, only what is required is made. */
+/** A schema may refer to itself: beyond this depth, or number of values, only required parts are made. */
 const SHALLOW = 6
 const MANY_VALUES = 200
 const MAX_DEPTH = 32
 const MAX_VALUES = 5_000
-/** Properties that `$ref`, `allOf` and alternatives may bring together, counted each time. */
+/** How many properties `$ref`, `allOf` and alternatives may merge, counted at each merge. */
 const MAX_MERGED = 100_000
 
 /** Keywords that a value made from the other keywords may break. */
@@ -74,7 +74,7 @@ class Sampler {
     return value
   }
 
-  /** Optional properties are left out where no value is found for them. */
+  /** Optional properties without a possible value are left out. */
   #object(schema: JsonObject, place: Place): JsonObject {
     const properties = isJsonObject(schema['properties']) ? schema['properties'] : {}
     const required = namesIn(schema['required'])
@@ -113,7 +113,7 @@ class Sampler {
     return items
   }
 
-  /** The first of the alternatives for which there is a value, together with what stands beside them. */
+  /** The first alternative with a possible value, merged with the keywords beside the alternatives. */
   #branch(schema: JsonObject, place: Place): { value: unknown } | undefined {
     const keyword = ['anyOf', 'oneOf'].find((name) => Array.isArray(schema[name]))
     if (keyword === undefined) return undefined
@@ -132,7 +132,7 @@ class Sampler {
     throw problem ?? new NoSample(place.path, `\`${keyword}\` is empty`)
   }
 
-  /** The schema with everything that `$ref` and `allOf` add to it. */
+  /** The schema with all that `$ref` and `allOf` add to it. */
   #merged(schema: JsonObject, place: Place, depth = 0): JsonObject {
     const { $ref: ref, allOf, ...own } = schema
     if (ref === undefined && allOf === undefined) return schema
@@ -160,7 +160,7 @@ class Sampler {
   }
 }
 
-/** The text itself when it is no part of a URI. */
+/** Returns the text unchanged if it is not valid percent-encoding. */
 function decode(ref: string): string {
   try {
     return decodeURIComponent(ref)
@@ -180,7 +180,7 @@ function merge(one: JsonObject, other: JsonObject): JsonObject {
   }
 }
 
-/** A value that the schema itself names. */
+/** A value that the schema itself gives (`const`, `enum`, `default` or an example). */
 function fixedValue(schema: JsonObject, index: number): { value: unknown } | undefined {
   if ('const' in schema) return { value: schema['const'] }
   for (const list of [schema['enum'], schema['examples']].map(listIn))

@@ -91,7 +91,7 @@ export class MongoCollection implements Collection {
     return row
   }
 
-  /** Resolves with `false` when there is such a row already. */
+  /** Resolves with `false` when such a row already exists. */
   #insertRow(row: Row, { durability, ...limits }: WriteOptions): Promise<boolean> {
     const { withinMs, mayWriteUntil } = limits
     if (withinMs === undefined && mayWriteUntil === undefined)
@@ -99,7 +99,7 @@ export class MongoCollection implements Collection {
     return succeedsUnlessDuplicate(this.#insertInTime(row, limits))
   }
 
-  /** Rejects with an error of a unique index when there is such a row already. */
+  /** Rejects with the error of a unique index when such a row already exists. */
   #insertInTime(row: Row, limits: Pick<WriteOptions, 'withinMs' | 'mayWriteUntil'>): Promise<boolean> {
     return this.#guard(async (signal) => {
       const untilMs = limits.mayWriteUntil?.() ?? Infinity
@@ -107,7 +107,7 @@ export class MongoCollection implements Collection {
         const key = ['tenant', ...this.#spec.key]
         return insertBefore(this.#rows, row, { key, until: this.#clock.at(untilMs), signal })
       }
-      // A copy for each try: the driver adds an _id to the object, and inserting that again would be a duplicate.
+      // A copy for each attempt: the driver adds an _id to the object, and inserting that again would be a duplicate.
       await this.#rows.insertOne({ ...row }, { signal } as object)
       return true
     }, limits)
@@ -237,7 +237,7 @@ async function succeedsUnlessDuplicate(write: Promise<boolean>): Promise<boolean
 }
 
 /**
- * Writes `(a, b) > (x, y)` as a MongoDB filter: `a > x`, or `a = x` and `b > y`. MongoDB finds no place in an index by `$or`, so the
+ * Writes `(a, b) > (x, y)` as a MongoDB filter: `a > x`, or `a = x` and `b > y`. MongoDB cannot use an index for `$or`, so the
  * first field is also compared by itself.
  */
 function toCondition({ names, values, isLower, isInclusive }: Bound): object {

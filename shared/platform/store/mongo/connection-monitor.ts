@@ -8,7 +8,7 @@ export type ConnectionMonitorDeps = {
   db: Db
   health: Health
   clock: ServerClock
-  /** Runs before the store is used for the first time; tried again at each check until it succeeds. */
+  /** Runs before the store is first used; repeated at each check until it succeeds. */
   prepare: () => Promise<void>
   /** Called once for each new problem that an operator has to solve. */
   onProblem: (problem: string) => void
@@ -64,7 +64,7 @@ export class ConnectionMonitor {
   async #check(): Promise<void> {
     const { db, health, clock, prepare, onProblem } = this.#deps
     try {
-      // A client whose first connection failed does not connect again by itself.
+      // A client whose first connection failed does not reconnect by itself.
       if (!this.#isReady) await db.client.connect()
       clock.observe(await askTime(db))
       if (!this.#isReady) await prepare()
@@ -90,7 +90,7 @@ async function askTime(db: Db): Promise<Date> {
   }
 }
 
-/** A refusal by the server lasts until an operator acts, so it is reported. A missing answer is not: `awayMs` shows it. */
+/** A refusal by the server lasts until an operator acts, so it is reported. A missing answer is not reported: `awayMs` shows it. */
 function problemOf(cause: unknown): string {
   if (cause instanceof MongoServerError)
     return `MongoDB refuses the connection: ${cause.codeName ?? `code ${cause.code}`}`

@@ -10,14 +10,14 @@ const DUPLICATE_KEY = 11_000
 type Entry = { _id: string; uploadDate: Date }
 
 /**
- * Objects in the database, by GridFS. An object never changes, so a tag is no condition. Of a write whose process dies there are chunks without an entry:
- * `find` does not find them, `list` has their key as if it were new, and `delete` deletes them.
+ * Objects in the database, by GridFS. An object never changes, so tags are not supported as a condition. If a process dies during a write, chunks
+ * without an entry remain: `find` does not find them, `list` shows their key as new, and `delete` deletes them.
  */
 export function openGridFs(db: Db): Objects {
   const bucket = new GridFSBucket(db, { bucketName: BUCKET })
   const files = db.collection<Entry>(`${BUCKET}.files`)
   const has = async (key: string) => (await files.findOne({ _id: key }, { projection: { _id: 1 } })) !== null
-  // The driver's types know ids of ObjectId only; the server takes any.
+  // The driver's types allow only ObjectId as an id; the server accepts any.
   const idOf = (key: string) => key as never
   const remove = (key: string) => bucket.delete(idOf(key)).catch(ignoreMissing)
   return {

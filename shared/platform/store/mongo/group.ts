@@ -1,6 +1,6 @@
 import { storeUnavailable } from '../unavailable.ts'
 
-/** Does operations of one kind with one command. Returns the result of each in their order; a rejection is that of all. */
+/** Runs operations of one kind with one command. Returns their results in order; a rejection fails all of them. */
 export type RunTogether<Operation, Result> = (
   operations: readonly Operation[],
   waitedMs: number,
@@ -14,17 +14,17 @@ type Waiting<Operation, Result> = {
   reject(cause: unknown): void
 }
 
-/** A command with more than this takes long at the database. */
+/** A command with more operations takes long at the database. */
 const MAX_TOGETHER = 100
 const MAX_TOGETHER_BYTES = 4 * 1024 * 1024
 /** More could not be answered before the deadline. */
 const MAX_WAITING = 220
-/** A command that takes longer than this holds up no others. */
+/** Other operations wait no longer than this for a slow command. */
 const SLOW_MS = 100
 
 /**
- * Operations of one kind. One that comes while nothing is under way is sent at once; those that come meanwhile wait for the end of that
- * command and go together with the next one. So nothing waits for a timer, and the more there is to do, the less a piece of it costs.
+ * Operations of one kind. An operation that comes while no command is running is sent at once; those that come meanwhile wait for its
+ * end and are sent together with the next command. So nothing waits for a timer, and under load each operation costs less.
  */
 export class Group<Operation, Result> {
   readonly #run: RunTogether<Operation, Result>

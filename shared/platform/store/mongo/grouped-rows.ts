@@ -6,7 +6,7 @@ import { DUPLICATE, isDuplicate, type OperationGuard, writeErrorsOf } from './gu
 import type { Row } from './row.ts'
 import { CONVERSION_FAILURE, FAIL } from './timely-insert.ts'
 
-/** The row with these values in fields that together are unique within its tenant. `unexpired` is a further condition. */
+/** The row with these values in fields that together are unique within its tenant. `unexpired` is another condition. */
 export type Lookup = {
   tenant: string
   fields: readonly string[]
@@ -21,7 +21,7 @@ export type FoundRow = Pick<Row, 'doc' | 'version' | 'body'>
 
 type Parts = { rows: Collection<Row>; guard: OperationGuard; readMs: number }
 
-/** The operations of one collection that go together (`Group`): each has a result of its own, and none fails for another one. */
+/** The operations of one collection that are sent together (`Group`): each has its own result, and none fails because of another one. */
 export class GroupedRows {
   readonly #parts: Parts
   readonly #lookups = new Group<Lookup, FoundRow | undefined>((all, waitedMs) => this.#find(all, waitedMs))
@@ -62,7 +62,7 @@ export class GroupedRows {
   #insert(all: readonly Row[], waitedMs: number, concern: object): Promise<PromiseSettledResult<boolean>[]> {
     const { rows } = this.#parts
     const [first, ...others] = all
-    // Copies for each try: the driver adds an _id to the objects, and inserting those again would be a duplicate.
+    // Copies for each attempt: the driver adds an _id to the objects, and inserting those again would be a duplicate.
     if (first && others.length === 0)
       return this.#writeOne(waitedMs, async (signal) => {
         await rows.insertOne({ ...first }, { signal, ...concern } as object)
@@ -78,8 +78,8 @@ export class GroupedRows {
   }
 
   /**
-   * The answer to several updates tells which of them have failed, but of the others only how many have found a row. So each finds its row
-   * by the key alone, and fails unless the row has the version; it fails, too, where it would have to insert one.
+   * The answer to several updates names those that failed, but for the others only the number that found a row. So each update finds its
+   * row by the key only, and is made to fail if the row has another version or does not exist.
    */
   #replace(all: readonly Replacing[], waitedMs: number): Promise<PromiseSettledResult<boolean>[]> {
     const { rows } = this.#parts
@@ -126,7 +126,7 @@ export class GroupedRows {
   }
 }
 
-/** A new primary may lack the write. An `ordered` one needs more: the next write may go to that primary. */
+/** Waits only for the primary: a new primary may lack the write. An `ordered` write needs more, because the next write may go to that new primary. */
 export const ON_PRIMARY = { writeConcern: { w: 1 } }
 
 async function replaceOne(
@@ -164,7 +164,7 @@ function assignments(values: Partial<Row>, version: number): object {
 
 const fulfilled = (value: boolean): PromiseSettledResult<boolean> => ({ status: 'fulfilled', value })
 
-/** A write that violates a unique index, or finds another version than its own, is answered. */
+/** A violated unique index or another version is a normal result, not a failure. */
 function resultOf(error: WriteError): PromiseSettledResult<boolean> {
   if (error.code === DUPLICATE || error.code === CONVERSION_FAILURE) return fulfilled(false)
   return { status: 'rejected', reason: storeUnavailable(error) }

@@ -10,7 +10,7 @@ import { storeUnavailable } from '../unavailable.ts'
 export type OperationGuard = <T>(operation: (signal: AbortSignal) => Promise<T>, limits?: OperationLimits) => Promise<T>
 
 export type OperationLimits = Pick<WriteOptions, 'withinMs' | 'mayWriteUntil'> & {
-  /** How much of its time an operation has waited for others. */
+  /** How long an operation has already waited for others. */
   waitedMs?: number
 }
 
@@ -18,7 +18,7 @@ export type OperationLimits = Pick<WriteOptions, 'withinMs' | 'mayWriteUntil'> &
 const DEADLINE_MS = 2_800
 /** 20 on the pool's connections and 200 that wait for one; more could not be answered before the deadline. */
 const MAX_IN_FLIGHT = 220
-/** After an outage of this length operations fail at once; the connection monitor finds out when MongoDB answers again. */
+/** After an outage of this length operations fail at once; the connection monitor detects when MongoDB answers again. */
 const FAIL_FAST_AFTER_MS = 3_000
 
 export function createOperationGuard(health: Health, isReady: () => boolean): OperationGuard {
@@ -45,7 +45,7 @@ export function createOperationGuard(health: Health, isReady: () => boolean): Op
   }
 }
 
-/** An error of Node's, such as EPIPE, which the driver throws as it is when MongoDB has ended the connection a moment before. */
+/** Whether this is an error of Node such as EPIPE, which the driver throws unchanged when MongoDB has just closed the connection. */
 const isOfSocket = (cause: unknown): boolean =>
   cause instanceof Error && 'code' in cause && /^(E[A-Z]+|ERR_STREAM_\w+)$/.test(String(cause.code))
 
@@ -54,7 +54,7 @@ export const DUPLICATE = 11_000
 export const isDuplicate = (cause: unknown): boolean =>
   cause instanceof MongoServerError && !(cause instanceof MongoBulkWriteError) && cause.code === DUPLICATE
 
-/** The errors of the writes of one command, all of whose other writes have been done. Throws the failure of the command itself. */
+/** The errors of the writes of one command, whose other writes have all been carried out. Throws the failure of the command itself. */
 export function writeErrorsOf(cause: unknown): readonly WriteError[] {
   if (!(cause instanceof MongoBulkWriteError) || cause.result.getWriteConcernError()) throw cause
   const errors = Array.isArray(cause.writeErrors) ? cause.writeErrors : [cause.writeErrors]
@@ -66,9 +66,9 @@ const FOREVER = () => Infinity
 
 /**
  * A signal that aborts after `withinMs`. In a process that was paused, timers fire late, so the signal also compares the clock
- * in `throwIfAborted`, and reads `mayWriteUntil` there. The driver calls it right before it sends a command, at first and at a retry. A
- * command that is late is therefore not sent. A process that is paused between this check and the sending sends it when it continues;
- * then the server has to refuse it (`insertBefore`).
+ * in `throwIfAborted`, and reads `mayWriteUntil` there. The driver calls `throwIfAborted` right before each time that it sends a
+ * command, so a late command is not sent. A process that is paused between this check and the sending sends it when it continues; then
+ * the server has to refuse it (`insertBefore`).
  */
 export function createDeadlineSignal(
   withinMs: number,

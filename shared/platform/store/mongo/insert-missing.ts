@@ -4,14 +4,14 @@ import { Group } from './group.ts'
 import { DUPLICATE, type OperationGuard } from './guard.ts'
 import type { Row } from './row.ts'
 
-/** The most characters of rows in one command: it may have 16 MiB, and a character takes up to three bytes. A single row is always shorter. */
+/** The most characters of rows in one command: a command may have 16 MiB, and a character takes up to three bytes. A single row is always shorter. */
 const MAX_CHARS = 4 * 1024 * 1024
-/** As of all writes of the store. A command has no other from the client. */
+/** The same as for all writes of the store. A raw command does not get it from the client. */
 const MAJORITY = { w: 'majority', j: true }
 
 type Parts = { db: Db; guard: OperationGuard; collection: string }
 
-/** The inserts of one collection that skip what is there, and go together (`Group`): none fails for a row of another one. */
+/** The inserts of one collection that skip existing rows, and are sent together (`Group`): none fails because of a row of another one. */
 export class MissingRows {
   readonly #group: Group<readonly Row[], readonly Row[]>
 
@@ -23,7 +23,7 @@ export class MissingRows {
     })
   }
 
-  /** Returns those rows that have not been inserted: a unique value of theirs is taken. */
+  /** Returns the rows that were not inserted because one of their unique values is taken. */
   insert(rows: readonly Row[]): Promise<readonly Row[]> {
     return this.#group.add(
       rows,
@@ -47,8 +47,8 @@ type Answer = { writeErrors?: readonly WriteFailure[] }
 type Options = { collection: string; signal: AbortSignal }
 
 /**
- * Inserts the rows whose unique values are free, and returns those that were not inserted. The command is sent as it is: `insertMany` costs a fifth more
- * CPU, and what it has beyond that, a second try, is its callers' anyway.
+ * Inserts the rows whose unique values are free, and returns those that were not inserted. The raw command is used, because `insertMany` costs a
+ * fifth more CPU and only adds a second attempt, which the callers make anyway.
  */
 async function insertMissing(db: Db, rows: readonly Row[], { collection, signal }: Options): Promise<Skipped> {
   const skipped = new Map<Row, WriteFailure>()
@@ -60,7 +60,7 @@ async function insertMissing(db: Db, rows: readonly Row[], { collection, signal 
   return skipped
 }
 
-/** Parts the rows by what one command can hold, which is nearly always all of them. */
+/** Divides the rows into groups that fit into one command; nearly always there is only one. */
 function together(rows: readonly Row[]): Row[][] {
   const commands: Row[][] = []
   let chars = Infinity

@@ -11,8 +11,8 @@ export class ServerClock {
   }
 
   /**
-   * The server's time at a moment of this process's monotonic clock. It is early by the time that the answer took, and long past before
-   * the first answer, so a write is rather refused than late.
+   * The server's time at a moment of this process's monotonic clock. It is too early by the duration of the answer, and far in the past
+   * before the first answer, so that a write is refused rather than late.
    */
   at(monotonicMs: number): Date {
     return new Date(Math.max(0, monotonicMs) + this.#offsetMs)

@@ -30,9 +30,9 @@ import type {
 import { storeUnavailable } from '../unavailable.ts'
 import { type StatementParts, Statements } from './statements.ts'
 
-/** How many expired documents an insert deletes along with its own work; few, so that no insert is slow when they are long. */
+/** How many expired documents an insert deletes along with its own work; few, so that an insert is not slow when the expired documents are long. */
 const DELETED_PER_INSERT = 10
-/** Each call of node:sqlite costs about 8,000 instructions beside those of its rows. */
+/** Each call of node:sqlite costs about 8,000 instructions in addition to those for its rows, so several rows are inserted together. */
 const INSERTED_TOGETHER = 10
 
 /** Documents in one table. Statements run synchronously on this thread, and their writes reach the disk in order. */
@@ -213,7 +213,7 @@ export class SqliteCollection implements Collection {
     return this.#statements.changes(sql, [tenant, ...keyValues(this.#spec, doc), this.#now()])
   }
 
-  /** Most inserts find nothing to delete, which a query finds out for less than a deletion does. */
+  /** Most inserts find nothing to delete; a query shows that at less cost than a deletion. */
   #deleteSomeExpired(inserts = 1): void {
     const { name } = this.#spec
     const expired = `SELECT rowid FROM ${name} WHERE expires_at <= ? LIMIT ?`

@@ -7,7 +7,7 @@ const SQLITE_BUSY = 5
 const MODE = 0o600
 
 /**
- * Locks a file, which is created where it is missing and stays empty. Returns `undefined` while somebody else holds it. The kernel
+ * Locks a file, which is created if it is missing and stays empty. Returns `undefined` while another process holds the lock. The kernel
  * releases the lock when this process ends, however it ends, so a file that was left behind locks nothing.
  *
  * Node has no call for the kernel's record locks (fcntl), so an empty database takes them: SQLite locks its file in the same way on

@@ -1,7 +1,7 @@
 import type { Health } from '../../../kernel/health.ts'
 import { storeUnavailable } from '../unavailable.ts'
 
-/** Runs a statement. Throws `unavailable` for what the file or the disk refuses; any other failure is a bug and is thrown as it is. */
+/** Runs a statement. Throws `unavailable` when the file or the disk refuses it; any other failure is a bug and is thrown unchanged. */
 export type OperationGuard = <T>(operation: () => T) => T
 
 /** SQLite's result codes for a file that is locked, missing, full, read-only or damaged. */
@@ -15,7 +15,7 @@ export function createOperationGuard(health: Health): OperationGuard {
       health.answered()
       return result
     } catch (cause) {
-      // The low byte is the primary code; the rest details it.
+      // The low byte is the primary code; the other bytes give details.
       if (!UNAVAILABLE_CODES.has(codeOf(cause) & 0xff)) throw cause
       health.failed()
       throw storeUnavailable(cause)

@@ -29,7 +29,7 @@ const FOLDER_MODE = 0o700
  *
  * With `synchronous=NORMAL` a write is in the operating system's memory, which survives a crash of this process but not a power
  * failure. So each write with the durability `full` is acknowledged only after an `fdatasync` of the log, which also covers all
- * writes before it. It runs outside the event loop; the writes that come meanwhile are the next transaction, with one for all of them.
+ * writes before it. It runs outside the event loop; writes that come meanwhile form the next transaction, with one `fdatasync` for all of them.
  */
 export async function openSqliteStore({ file, collections, now = Date.now }: SqliteOptions): Promise<Store> {
   await mkdir(dirname(file), { recursive: true, mode: FOLDER_MODE })
@@ -48,14 +48,14 @@ export async function openSqliteStore({ file, collections, now = Date.now }: Sql
     awayMs: health.awayMs,
     async close() {
       if (!db.isOpen) return
-      await parts.writes.add(() => true).catch(() => {}) // The writes before it are done by then.
+      await parts.writes.add(() => true).catch(() => {}) // This resolves when all earlier writes are done.
       db.close()
       await log.close()
     },
   }
 }
 
-/** Creates the tables of `collections` as one transaction: one write to the disk, and all of them or none. */
+/** Creates the tables of `collections` in one transaction: one write to the disk, and either all of them or none. */
 export const createTables = (db: DatabaseSync, collections: readonly CollectionSpec[]): void =>
   transact(db, () => {
     for (const spec of collections) createTable(db, spec)

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 
-/** Does all writes of `act` with one commit, or none of them when it throws. Within a transaction they are a part of that one. */
+/** Commits all writes of `act` together, or none of them when it throws. Within another transaction they become a part of that one. */
 export function transact<T>(db: DatabaseSync, act: () => T): T {
   if (db.isTransaction) return act()
   db.exec('BEGIN IMMEDIATE')

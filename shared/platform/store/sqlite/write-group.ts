@@ -6,11 +6,11 @@ import { transact } from './transact.ts'
 export type WriteGroupParts = {
   db: DatabaseSync
   guard: OperationGuard
-  /** Resolves when everything that was written before its call is on the disk. */
+  /** Resolves when everything that was written before the call is on the disk. */
   sync(): Promise<void>
 }
 
-/** Runs its statements when it is called. Returns whether it has written, or what it has written. */
+/** Runs its statements when it is called. Returns whether it has written anything, or what it has written. */
 type Write<T> = () => T
 
 type Waiting = { write: Write<unknown>; resolve(result: unknown): void; reject(cause: unknown): void }
@@ -18,12 +18,12 @@ type Waiting = { write: Write<unknown>; resolve(result: unknown): void; reject(c
 type Written = { waiting: Waiting; value: unknown }
 type Result = { value: unknown } | { cause: unknown }
 
-/** A transaction with more would hold the event loop for milliseconds. */
+/** A larger transaction would block the event loop for milliseconds. */
 const MAX_TOGETHER = 100
 
 /**
- * The writes that are acknowledged when they are on the disk. One that comes while nothing is on its way to the disk is done at once; those that come
- * meanwhile are done together, as one transaction, when that has ended. A write that fails fails alone.
+ * The writes that are acknowledged when they are on the disk. A write that comes while no other is being synced runs at once; those that come
+ * meanwhile run together as one transaction after that. A failed write does not affect the others.
  */
 export class WriteGroup {
   readonly #parts: WriteGroupParts
@@ -82,7 +82,7 @@ export class WriteGroup {
         }),
       )
     } catch (cause) {
-      // The file is locked, which each of them would wait for.
+      // The file is locked, and each write would wait for that again.
       if (!hasBegun) return together.map(() => ({ cause }))
       return together.map(resultOf)
     }

@@ -3,7 +3,10 @@ import type { CollectionSpec, Store } from '../../../platform/store/port.ts'
 import { OVERTAKEN, untilFirst } from '../../../platform/store/replace.ts'
 import { addSpent, NOTHING_SPENT, type SpendingStore } from '../port.ts'
 
-/** The spending of each process for a tenant in a day. One document has one writer. What is done once in the period is noted as a process that spends nothing. */
+/**
+ * The spending of each process for a tenant in a day. One document has one writer. An action that is done once in the
+ * period is noted as a process without spending.
+ */
 export const SPENDING: CollectionSpec = {
   name: 'spending',
   key: ['day', 'process'],
@@ -24,7 +27,7 @@ export function createSpendingStore(store: Store): SpendingStore {
       const doc = { day, process, tokens: spent.tokens, cost_usd: spent.costUsd }
       await untilFirst(async () => {
         const version = versions.get(key) ?? (await spending.get(tenant, { day, process }))?.version ?? 0
-        versions.delete(key) // A write that fails may have been done.
+        versions.delete(key) // A failed write may have been carried out.
         const isStored =
           version === 0 ? spending.insert(tenant, doc) : spending.replaceIfVersion(tenant, { doc, version })
         if (!(await isStored)) return OVERTAKEN

@@ -15,8 +15,8 @@ export type AuditPage = { limit: number; after?: readonly [at: string, id: strin
 
 export interface ConfigAudit {
   /**
-   * Records the `last_change` of configurations, once each however often they are added. The configuration that was replaced comes along,
-   * since a process may have died between its change and the record.
+   * Records the `last_change` of configurations, each only once. The replaced configuration is added, too, because a process may have
+   * died between its change and the record.
    */
   add(tenant: TenantId, configs: readonly (JsonObject | undefined)[]): Promise<void>
   /** Newest first. */

@@ -25,7 +25,7 @@ export interface CapabilityStore {
   read(tenant: TenantId, instance: InstanceRevision): Promise<Capabilities>
   /** Results of another revision are replaced. */
   saveDiscovery(tenant: TenantId, instance: InstanceRevision, discovery: Discovery): Promise<void>
-  /** One result a model, the newest 50. */
+  /** One result per model, the newest 50. */
   saveProbe(tenant: TenantId, instance: InstanceRevision, probe: ProbeResult): Promise<void>
 }
 

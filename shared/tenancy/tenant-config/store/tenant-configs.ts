@@ -17,7 +17,7 @@ export const CONFIGURED_TENANTS: CollectionSpec = {
   order: { within: [], by: ['name'], direction: 'ascending' },
 }
 
-/** The newest changes of any tenant's configuration, numbered from 1 without a hole; kept under the system tenant. */
+/** The newest changes of any tenant's configuration, numbered from 1 without gaps; kept under the system tenant. */
 export const CONFIG_CHANGES: CollectionSpec = {
   name: 'config_changes',
   key: ['seq'],
@@ -27,13 +27,13 @@ export const CONFIG_CHANGES: CollectionSpec = {
 
 export type ConfigChange = { seq: number; tenant: TenantId }
 
-/** Each tenant's configuration as one document, and the list of changes by which processes find out. */
+/** Each tenant's configuration as one document, and the list of changes, which all processes read. */
 export interface TenantConfigStore {
   /** `undefined` for a tenant that has none. */
   read(tenant: TenantId): Promise<JsonObject | undefined>
   /**
-   * Replaces the document by what `change` makes of it, lists the change, and records its `last_change`; again when another write came first, so `change` must
-   * have no effects. An error of `change` is thrown, and nothing is stored.
+   * Replaces the document by the result of `change`, lists the change, and records its `last_change`. If another write came first `change` is called
+   * again, so it must have no side effects. If it throws, nothing is stored.
    */
   update(tenant: TenantId, change: (doc: JsonObject | undefined) => JsonObject): Promise<JsonObject>
   /** The changes of a tenant's configuration, newest first (D28). */
@@ -53,7 +53,7 @@ export function createTenantConfigStore(store: Store): TenantConfigStore {
   const tenants = store.collection(CONFIGURED_TENANTS)
   const changes = store.collection(CONFIG_CHANGES)
   const audit = createConfigAudit(store)
-  // The writers of one process wait for each other; those of several are seldom many at once.
+  // The writers of one process wait for each other; writers of several processes rarely compete.
   const queue = createKeyedQueue()
   return {
     async read(tenant) {

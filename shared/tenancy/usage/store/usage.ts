@@ -25,17 +25,17 @@ export const USAGE_TENANTS: CollectionSpec = {
 /** Tenants of this day that this process has listed; listing one again has no effect. */
 const KNOWN_TENANTS = 10_000
 
-/** Different values of a dimension, and combinations of values, in an hour or a day; later ones are added up (D21c). */
+/** How many values of a dimension, or combinations of values, an hour or a day keeps; further ones are added up (D21c). */
 export const MAX_KEYS = 200
 const MAX_CROSSED = 500
 
 const KEPT_MS: Record<Bucket, number> = { hour: 35 * DAY_MS, day: 400 * DAY_MS }
-/** How often an addition is tried when other processes change the document at the same time. Then it is made later. */
+/** How often an addition is tried when other processes change the document at the same time. After that it is made later. */
 const MAX_TRIES = 5
 /** Processes whose last addition a document remembers. One of these must still be there when an addition is repeated. */
 const MAX_WRITERS = 64
 
-/** The usage of a document, and the latest addition of each process that has added to it lately. */
+/** The usage of a document, and the latest addition of each process that has recently added to it. */
 type UsageDoc = { rows: StoredRow[]; writers: [process: string, number: number][] }
 /** A row of an older version has no count of invalid outputs, and none of what caches read or write. */
 type StoredRow = Omit<UsageSums, 'durations' | keyof typeof NEWER> &
@@ -70,7 +70,7 @@ export function createUsageStore(store: Store): UsageStore {
   }
 }
 
-/** Returns `false` when another process was faster. An earlier try may have been stored although it has failed. */
+/** Returns `false` when another process was faster. An earlier attempt that failed may have been stored all the same. */
 async function tryAdd(usage: Collection, tenant: TenantId, addition: UsageAddition): Promise<boolean> {
   const { by, bucket, start, rows, process, number } = addition
   const found = await usage.get(tenant, { by, bucket, start })
@@ -84,7 +84,7 @@ async function tryAdd(usage: Collection, tenant: TenantId, addition: UsageAdditi
     rows: storedRows(addRows(known, rows, by === 'crossed' ? MAX_CROSSED : MAX_KEYS)),
     writers: [[process, number], ...writers.filter(([writer]) => writer !== process)].slice(0, MAX_WRITERS),
   }
-  const durability = 'ordered' // Without a sync of the disk: a power failure may cost the last seconds.
+  const durability = 'ordered' // The disk is not synced: a power failure may cost the last seconds.
   return found
     ? usage.replaceIfVersion(tenant, { doc, version: found.version }, { durability })
     : usage.insert(tenant, doc, { durability })
@@ -98,5 +98,8 @@ const rowsOf = ({ rows }: UsageDoc): UsageRows =>
 const storedRows = (rows: UsageRows): StoredRow[] =>
   [...rows].map(([key, { durations, ...sums }]) => ({ key: swap(key), ...sums, durations: [...durations] }))
 
-/** The rest is stored as older versions do, which know no value with its name: such a value is stored under the key that the rest has here. */
+/**
+ * The rest is stored under the same key as in older versions. A value that really has this name is stored under the key
+ * that the rest has in memory.
+ */
 const swap = (key: string): string => (key === REST ? OTHER : key === OTHER ? REST : key)

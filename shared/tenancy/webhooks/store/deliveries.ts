@@ -37,7 +37,7 @@ export function createDeliveryStore(store: Store, now: () => number = Date.now):
     async add(tenant, delivery) {
       const isNew = await deliveries.insert(tenant, delivery)
       const stored = isNew ? delivery : await get(tenant, delivery.id)
-      // An earlier call may have ended between its two writes, so an entry may be missing.
+      // An earlier call may have failed between its two writes, so the entry may be missing.
       if (stored?.status === 'pending') await enqueue(tenant, stored)
     },
     get,

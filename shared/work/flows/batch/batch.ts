@@ -28,37 +28,40 @@ export type Batch = {
   deadline_at: string
   ended_at: string | null
   expires_at: string
-  /** Its request was refused: nobody has heard of it. */
+  /** Its request was refused, so no client knows it. */
   is_refused?: true
-  /** Once it has ended: until then its chunks tell how far it has come. */
+  /** Set when it has ended; until then its chunks show the progress. */
   progress?: Progress
 }
 
 type ItemStatus = ApiType<'BatchItemStatus'>
 
-/** How an item has ended, and what it has used. */
+/** The end of an item: its status and its usage. */
 export type ItemEnd = readonly [status: ItemStatus, inputTokens: number, outputTokens: number, costUsd: number]
 
-/** Consecutive items, which one job runs: `first` is the number of the first one. `ends` has `null` for those that have not ended. */
+/** Consecutive items, which one job runs: `first` is the number of the first one. `ends` has `null` for items that have not ended. */
 export type Chunk = {
   batch_id: string
   chunk: number
   first: number
   ends: readonly (ItemEnd | null)[]
-  /** It waits for a vendor, and need not be looked at before. */
+  /** Set while it waits for a vendor: it need not be checked before this time. */
   look_at_ms?: number
 }
 export type NewChunk = Chunk & { items: readonly BatchItem[] }
 
-/** A batch is divided among so many jobs, each of which has at least so many items and at most so many characters. */
+/** A batch is divided among at most this many jobs, each with at least this many items and at most this many characters. */
 const CHUNKS = 100
 const LEAST_ITEMS = 8
 const MOST_CHARS = 1024 * 1024
 
-/** The bytes of one item that the store takes. */
+/** The most bytes of one item that the store accepts. */
 const MOST_ITEM_BYTES = MAX_DOCUMENT_BYTES - 1_024
 
-/** Divides the items of a batch. An item that is longer than a chunk is one alone; throws `invalid_request` for one that the store does not take. */
+/**
+ * Divides the items of a batch. An item that is longer than a chunk gets its own. Throws `invalid_request` for an item
+ * that is too long for the store.
+ */
 export function divide(batch_id: string, items: readonly BatchItem[]): NewChunk[] {
   const most = Math.max(LEAST_ITEMS, Math.ceil(items.length / CHUNKS))
   const chunks: (NewChunk & { items: BatchItem[]; ends: null[] })[] = []
@@ -87,14 +90,14 @@ const tooLong = (at: number) =>
     },
   )
 
-/** Until when the answers of vendors and tools are kept: items need them until the deadline, and nobody shows them. */
+/** Until when the answers of vendors and tools are kept: items need them until the deadline, and the API does not show them. */
 export const answersUntil = ({ deadline_at }: Pick<Batch, 'deadline_at'>): string =>
   new Date(Date.parse(deadline_at) + DAY_MS).toISOString()
 
 /** The id of the job that runs a chunk. */
 export const chunkJobId = (batchId: string, chunk: number): string => `${batchId}-${chunk}`
 
-/** Of the other jobs of this kind each is a flow that has time until its deadline. */
+/** Every other job of this kind is a flow with a deadline. */
 export const isChunkJob = (jobId: string): boolean => jobId.startsWith('batch_')
 
 export function chunkOfJob(jobId: string): { batchId: string; chunk: number } {
@@ -104,10 +107,10 @@ export function chunkOfJob(jobId: string): { batchId: string; chunk: number } {
 
 export const hasEnded = ({ ends }: Pick<Chunk, 'ends'>): boolean => ends.every((end) => end !== null)
 
-/** The ends that are known to either: an item ends once. */
+/** Merges the known ends; an item ends only once. */
 export const joinEnds = (a: Chunk['ends'], b: Chunk['ends']): Chunk['ends'] => a.map((end, i) => end ?? b[i] ?? null)
 
-/** How the execution of an item has ended. One that was cancelled has failed by that. */
+/** The end of an item from its execution's record. A cancelled item counts as failed. */
 export function endOf({ status, error, input_tokens, output_tokens, cost_usd }: Dispatch): ItemEnd {
   const isCancelled = status === 'error' && error?.code === 'cancelled'
   return [isCancelled ? 'cancelled' : (status as ItemStatus), input_tokens, output_tokens, cost_usd]
@@ -117,7 +120,7 @@ export const NOTHING_USED = [0, 0, 0] as const
 
 type Progress = Pick<ApiType<'FlowBatch'>, 'item_counts' | 'usage'>
 
-/** What has become of a batch by now. */
+/** The progress of a batch. */
 export function progressOf(total: number, chunks: readonly Pick<Chunk, 'ends'>[]): Progress {
   const counts = { total, ended: 0, ok: 0, invalid_output: 0, error: 0, rejected: 0, cancelled: 0, expired: 0 }
   const usage = { input_tokens: 0, output_tokens: 0, cost_usd: 0 }

@@ -56,8 +56,8 @@ export class BatchCalls {
   }
 
   /**
-   * Throws `not_found` for a flow that is not published, `invalid_request` for an instance or a model that is not there and for a `custom_id` that is
-   * there twice, `conflict` for a key that another request has used, and `rate_limit` above the tenant's limit.
+   * Throws `not_found` for a flow that is not published, `invalid_request` for an unknown instance or model and for a repeated `custom_id`,
+   * `conflict` for a key that another request has used, and `rate_limit` above the tenant's limit.
    */
   async start(
     tenant: TenantId,
@@ -83,9 +83,21 @@ export class BatchCalls {
     const chunks = divide(id, request.items)
     const batch = { ...planned, batch_id: id, chunks: chunks.length }
     if (!(await batches.create(tenant, batch, chunks))) return { batch: await this.get(tenant, id), isReplayed: true }
-    // A job that is not added now is added within seconds of the queue's return (`reconcileBatches`).
+    // A job that cannot be added now is added seconds after the queue is back (`reconcileBatches`).
     await Promise.all(chunks.map((each) => queue.add(jobOf(tenant, each), { isNew: true }))).catch(() => {})
-    return { batch: shownBatch(batch, progressOf(batch.items, chunks)), isReplayed: false } // Nothing more of the store, which may have gone.
+    return { batch: shownBatch(batch, progressOf(batch.items, chunks)), isReplayed: false } // Does
+    // not
+    // read
+    // the
+    // store
+    // again,
+    // because
+    // it
+    // may
+    // be
+    // away
+    // by
+    // now.
   }
 
   /** Throws `not_found` for an unknown id, and that of another tenant. */
@@ -106,7 +118,7 @@ export class BatchCalls {
     return this.get(tenant, batchId)
   }
 
-  /** The results behind item `after`, in the order of the items, of those that have ended. Throws `not_found` as `get` does. */
+  /** The results of ended items after item `after`, in the order of the items. Throws `not_found` as `get` does. */
   async results(tenant: TenantId, batchId: string, after = 0): Promise<AsyncIterable<Result>> {
     const { chunks } = await this.#found(tenant, batchId)
     return this.#read(tenant, batchId, { chunks, after })
@@ -153,7 +165,7 @@ export class BatchCalls {
     throw notFound('no batch has this id; check the id in the path')
   }
 
-  /** The batch that a request asks for, under an id of its own. */
+  /** The batch for a request, with a new id. */
   async #plan(
     tenant: TenantId,
     name: string,
@@ -168,7 +180,7 @@ export class BatchCalls {
     const isPooled = mayWaitForBatches(request.deadline_hours) && maySendInBatches(flow.definition)
     const takesBatches = PROVIDER_TYPES[type].hasBatches === true
     const [createdMs, deadlineMs] = [now().getTime(), now().getTime() + HOUR_MS * hours]
-    // What it needs lasts until its last item has ended, and for a day more.
+    // Its data is kept until its last item has ended, plus a day.
     const expiresMs = Math.max(createdMs + DAY_MS * config.audit.retention_days, deadlineMs + DAY_MS)
     return {
       batch_id: newId('batch'),
@@ -187,7 +199,7 @@ export class BatchCalls {
     }
   }
 
-  /** The batch under the id that its key stands for: its own, or that of an earlier request with the same body. */
+  /** The batch with the id of its key: its own, or that of an earlier request with the same body. */
   async #reserve(tenant: TenantId, batch: Batch, { request, caller }: Starting): Promise<Pick<Batch, 'batch_id'>> {
     const { idempotency } = this.#deps
     const { idempotencyKey: key } = caller
@@ -204,7 +216,18 @@ export class BatchCalls {
       if (reservation.state === 'mismatch') throw keyMismatch('batch')
       if (reservation.state === 'reserved') return batch
       const { id } = reservation
-      if (await idempotency.join(tenant, { operation: OPERATION, key, id })) return { batch_id: id } // Otherwise it was refused, and has freed the key.
+      if (await idempotency.join(tenant, { operation: OPERATION, key, id })) return { batch_id: id } // If
+      // not,
+      // the
+      // earlier
+      // request
+      // was
+      // refused
+      // and
+      // has
+      // freed
+      // the
+      // key.
     }
   }
 }
@@ -217,18 +240,18 @@ const jobOf = (tenant: TenantId, { batch_id, chunk }: Pick<Chunk, 'batch_id' | '
 
 const HAS_FAILED: ReadonlySet<string> = new Set(['error', 'rejected'])
 
-/** Nothing else is known of it: its flow was deleted, its input was too long to be stored, or its record has expired. */
+/** The result of an item without a record: its flow was deleted, its input was too long to be stored, or the record has expired. */
 const NO_RECORD: Result['error'] = {
   type: 'not_found_error',
   message:
     'there is no record of this item: its flow was deleted before it began, its input is too long, or the record has expired',
 }
 
-/** A wave goes to one instance. Whether its tools allow it, the executor finds out. */
+/** Whether a flow's calls may go into vendor batches: a wave goes to one instance. The executor checks the tools. */
 const maySendInBatches = ({ sub_agents: agents }: FlowDefinition): boolean =>
   agents.every((each) => each.provider_instance === undefined)
 
-/** An item without a name of its own has its number for one. */
+/** An item without a `custom_id` has its number as one. */
 function assertDistinct(items: readonly BatchItem[]): void {
   const seen = new Set<string>()
   for (const [i, { custom_id = String(i + 1) }] of items.entries()) {

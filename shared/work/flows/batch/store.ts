@@ -23,7 +23,7 @@ export const BATCHES: CollectionSpec = {
   expiresBy: 'expires_ms',
 }
 
-/** The items of a chunk are its body: pages, which tell how far a batch has come, leave them out. */
+/** The items of a chunk are its body, so that pages, which are read for a batch's progress, leave them out. */
 export const BATCH_CHUNKS: CollectionSpec = {
   name: 'flow_batch_chunks',
   key: ['batch_id', 'chunk'],
@@ -32,7 +32,7 @@ export const BATCH_CHUNKS: CollectionSpec = {
   expiresBy: 'expires_ms',
 }
 
-/** The batches of all tenants that may not have ended. They belong to no tenant, so that an executor finds those of all. */
+/** The batches of all tenants that may not have ended. They are stored under no tenant, so that an executor finds those of all tenants. */
 export const OPEN_BATCHES: CollectionSpec = {
   name: 'open_batches',
   key: ['batch_id'],
@@ -52,7 +52,7 @@ export type BatchQuery = {
 const MAX_OPEN = 100
 const FULL_RETRY_SECS = 60
 const PAGE = 1_000
-/** A creation that has not been completed for so long never will be. */
+/** A creation that is not complete after this time never will be. */
 const CREATION_MS = 600_000
 
 /** Stores batches. Every method throws `unavailable` when the store does not answer. */
@@ -68,7 +68,8 @@ export class BatchStore {
   }
 
   /**
-   * Stores a batch with its items, the record last: what finds it finds them. Can be repeated. Returns `false` when it was stored before; throws
+   * Stores a batch with its items; the record comes last, so that a batch with a record also has its items. May be repeated. Returns `false`
+   * when it was already stored; throws
    * `rate_limit` when too many batches of the tenant have not ended.
    */
   async create(tenant: TenantId, batch: Batch, chunks: readonly NewChunk[]): Promise<boolean> {
@@ -108,7 +109,7 @@ export class BatchStore {
     return { batches: page, next_cursor }
   }
 
-  /** In their order, without their items. */
+  /** The chunks in order, without their items. */
   async chunks(tenant: TenantId, batchId: string): Promise<Chunk[]> {
     const found = await this.#chunks.page(tenant, { where: { batch_id: batchId }, limit: PAGE })
     return found.map(({ doc }) => doc as Chunk)
@@ -119,7 +120,7 @@ export class BatchStore {
     return found && { ...(found.doc as Chunk), items: JSON.parse(found.body ?? '[]') as BatchItem[] }
   }
 
-  /** Adds the ends of items that are not known yet. Returns all of the chunk's. */
+  /** Adds new ends of items. Returns all ends of the chunk. */
   saveEnds(tenant: TenantId, { batch_id, chunk, ends, look_at_ms = 0 }: Omit<Chunk, 'first'>) {
     return untilFirst(async () => {
       const found = await this.#chunks.get(tenant, { batch_id, chunk })
@@ -137,14 +138,14 @@ export class BatchStore {
     return this.get(tenant, batchId)
   }
 
-  /** Cancels a batch that nobody has heard of, and forgets it at its end. */
+  /** Cancels a batch that no client knows, and deletes it at its end. */
   async takeBack(tenant: TenantId, batchId: string): Promise<void> {
     await this.#move(tenant, batchId, { from: 'running', set: { status: 'cancelling', is_refused: true } })
   }
 
   /**
-   * Ends a batch all of whose items have ended, and forgets what was left open of one that is not there. Returns whether it is over. `tell` is called
-   * before the ended batch is forgotten, so that whoever settles it next calls it where this process dies: once at least.
+   * Ends a batch when all its items have ended, and deletes the entry of one without a record. Returns whether it is over. `tell` is called before
+   * the entry is deleted, so that another process calls it if this one dies: at least once.
    */
   async settle(
     tenant: TenantId,
@@ -171,7 +172,7 @@ export class BatchStore {
     await this.#open.delete(SYSTEM_TENANT, { batch_id: batchId })
   }
 
-  /** A page of the batches of all tenants that may not have ended, behind one of them. */
+  /** A page of the batches of all tenants that may not have ended, after one of them. */
   async open(after: string | undefined): Promise<OpenBatch[]> {
     const found = await this.#open.page(SYSTEM_TENANT, {
       after: after === undefined ? undefined : [after],
@@ -188,7 +189,7 @@ export class BatchStore {
 
   async #forget(batchId: string, at: Date): Promise<boolean> {
     const entry = (await this.#open.get(SYSTEM_TENANT, { batch_id: batchId }))?.doc as OpenBatch | undefined
-    if (entry && entry.entered_ms > at.getTime() - CREATION_MS) return false // It is being created.
+    if (entry && entry.entered_ms > at.getTime() - CREATION_MS) return false // The batch may still be being created.
     await this.close(batchId)
     return true
   }

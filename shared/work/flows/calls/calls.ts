@@ -28,11 +28,11 @@ export type FlowCallsDeps = StartDeps & {
   broker: Pick<Broker, 'followRun' | 'expectRun'>
   /** The stored events of an execution that ended. */
   replay(tenant: TenantId, traceId: string): Promise<FrameStream>
-  /** How long the events of an execution that nobody finds are looked for; 10 s by default. */
+  /** How long the events of an execution are searched; by default 10 s. */
   followWithinMs?: number
 }
 
-/** A request to run a flow, as the route has read it. */
+/** A request to run a flow, parsed by the route. */
 export type FlowCall = Pick<Execution, 'request' | 'subject' | 'idempotencyKey' | 'readsEnd' | 'left' | 'onWait'>
 
 /** An execution that this request has queued, or an earlier one that it joins (D6.6). */
@@ -64,7 +64,10 @@ export class FlowCalls {
     this.#deps = deps
   }
 
-  /** Throws `not_found` unless the flow is published, or its version that the request names was, `invalid_request`, and `conflict` for a key that another request has used. */
+  /**
+   * Throws `not_found` unless the flow is published, or the requested version was; `invalid_request`; and `conflict`
+   * for a key that another request has used.
+   */
   async start(tenant: TenantId, name: string, call: FlowCall): Promise<StartedFlow> {
     const { library, idempotency, dispatches } = this.#deps
     const { idempotencyKey: key, request } = call
@@ -89,7 +92,7 @@ export class FlowCalls {
     return this.#started(tenant, { ...started, ...(!started.isReplayed && found) })
   }
 
-  /** While the places cannot be reached, a start waits on in the line (D54.6). */
+  /** While the places cannot be reached, a start stays in the queue (D54.6). */
   async #isWaiting(tenant: TenantId, traceId: string, { request, left, onWait }: FlowCall): Promise<boolean> {
     if (request.wait_secs === undefined) return false
     if (left?.aborted) throw clientLeft()
@@ -116,7 +119,7 @@ export class FlowCalls {
     }
   }
 
-  /** The record of an execution that has ended; `undefined` while it goes on. Throws when its record was lost. */
+  /** The record of an execution that has ended; `undefined` while it is running. Throws when its record was lost. */
   async #ended(tenant: TenantId, { traceId, since }: Awaited): Promise<Dispatch | undefined> {
     const lostMs = (executor: number) => this.#lostMs(`${traceId} ${executor}`)
     const dispatch = await settle(tenant, traceId, { ...this.#deps, knownMs: performance.now() - since, lostMs })
@@ -163,13 +166,13 @@ export class FlowCalls {
       if (answer && flow) return this.#checked(tenant, answer, flow)
       const dispatch = await this.#ended(tenant, awaited)
       if (dispatch) return this.#answerOf(tenant, dispatch)
-      if (isExpectedToRun) await sleep(LOOK_EVERY_MS) // Following it broke off before its end.
+      if (isExpectedToRun) await sleep(LOOK_EVERY_MS) // The stream broke off before its end.
       isExpectedToRun = true
     }
   }
 
   /**
-   * Resolves with the answer when the execution says it, which it does once the answer is stored. Otherwise with `undefined`: when it
+   * Resolves with the answer when the execution sends it, after it was stored. Otherwise with `undefined`: when it
    * has probably failed, when following it has failed, or when `signal` is aborted.
    */
   async #waitForEnd(tenant: TenantId, awaited: Awaited, signal: AbortSignal): Promise<FlowAnswer | undefined> {
@@ -183,7 +186,7 @@ export class FlowCalls {
       signal.removeEventListener('abort', leave)
       return last && answerIn(last)
     } catch {
-      return undefined // The relay does not answer: the stored record tells when the execution has ended.
+      return undefined // The relay does not answer: the stored record shows when the execution has ended.
     }
   }
 
@@ -202,7 +205,7 @@ export class FlowCalls {
   }
 }
 
-/** The execution goes on, and nobody says where. */
+/** The error when an execution is running but cannot be found. */
 const notFollowed = (traceId: string): AppError =>
   new AppError('unavailable', 'the run goes on, but cannot be followed now: come back to its events', {
     code: 'relay_unavailable',

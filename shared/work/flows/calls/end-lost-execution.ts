@@ -16,14 +16,14 @@ export type SettleDeps = {
 }
 
 /**
- * A job that waits for this long may have been lost with the queue's Redis, as that of a dead executor may: it is added again, which changes nothing when
- * it is still there.
+ * A job that waits for this long may have been lost with the queue's Redis, and so may that of a dead executor. It is added again, which changes
+ * nothing if it still exists.
  */
 const REQUEUE_MS = 4_000
 
 /**
- * Returns the dispatch when it has ended, or does not exist. One whose executor was lost, or that no executor took in time, is ended
- * here first, by compare-and-set. `'running'` while it waits or goes on; the job of one that waits for long, or for another executor, is added again.
+ * Returns the dispatch when it has ended, or does not exist. If its executor was lost, or no executor took it in time, it is first ended here, by
+ * compare-and-set. `'running'` while it waits or runs; if it waits for long, or for another executor, its job is added again.
  */
 export async function settle(
   tenant: TenantId,
@@ -38,17 +38,28 @@ export async function settle(
   const result = event && endBy(dispatch, event)
   if (!result) {
     const mayBeLost = executor === null ? deps.knownMs > REQUEUE_MS : event !== undefined
-    const isAwaited = !isUnhurried(dispatch) // The sweep looks after the others.
-    if (mayBeLost && isAwaited) await queue.add(jobOf(tenant, dispatch)).catch(() => {}) // It is tried again at the next look.
+    const isAwaited = !isUnhurried(dispatch) // The sweep handles the others.
+    if (mayBeLost && isAwaited) await queue.add(jobOf(tenant, dispatch)).catch(() => {}) // A failure is tried again at the next check.
     return 'running'
   }
   const ended = await dispatches.end(tenant, traceId, { executor, result })
   if (!ended) return settle(tenant, traceId, deps) // Another process was faster.
-  if (executor === null) await queue.remove(jobOf(tenant, dispatch)).catch(() => {}) // An executor that takes it anyway finds it ended.
+  if (executor === null) await queue.remove(jobOf(tenant, dispatch)).catch(() => {}) // If
+  // an
+  // executor
+  // still
+  // takes
+  // the
+  // job,
+  // it
+  // finds
+  // the
+  // execution
+  // ended.
   return ended
 }
 
-/** An event that may end the execution: how long it has waited, or that its executor has died. */
+/** The event that may end the execution: the time that it has waited, or the loss of its executor. */
 async function lossOf(
   { executor }: Dispatch,
   { executors, knownMs, lostMs }: SettleDeps,
@@ -57,7 +68,7 @@ async function lossOf(
   return (await executors.isAlive(executor)) ? undefined : { type: 'executor_died', executor, ms: lostMs(executor) }
 }
 
-/** With more executions than this, some are taken for younger than they are. */
+/** With more executions than this, some are assumed to be younger than they are. */
 const MAX_KNOWN = 100_000
 
 /**

@@ -27,8 +27,8 @@ export type EstimateDeps = CheckDeps & {
 type NamedCall = FlowCall & { name: string }
 
 /**
- * What the agents of a flow would call first, and cost, the main one with outputs of its sub-agents that are made from their schemas (D57). It executes
- * nothing and stores nothing. Throws what the start throws for a request that cannot be executed.
+ * Estimates the first model calls of a flow's agents, and their cost; the main agent gets sample outputs of its sub-agents, made from their schemas
+ * (D57). It executes and stores nothing. Throws the same errors as a start.
  */
 export async function estimateFlow(
   tenant: TenantId,

@@ -7,7 +7,7 @@ import { endBy, isUnhurried, jobOf, mayBeginAgain } from '../transitions.ts'
 
 type Deps = { dispatches: Pick<DispatchStore, 'get' | 'takeCreated' | 'end'>; queue: Pick<JobQueue, 'remove'> }
 
-/** Finds the runs of flows by their dispatches, and cancels those that wait for one. */
+/** Finds the runs of flows by their dispatches, and cancels those that wait for an executor. */
 export function createFlowRuns({ dispatches, queue }: Deps): QueuedRunSource {
   return {
     takeCreated(tenant, runId) {
@@ -24,7 +24,7 @@ export function createFlowRuns({ dispatches, queue }: Deps): QueuedRunSource {
       const result = dispatch && endBy(dispatch, { type: 'cancelled', executor })
       if (!result || !(await dispatches.end(tenant, id, { executor, result }))) return false
       if (lost !== undefined || isUnhurried(dispatch)) return true // The executor that gets its job next announces the end.
-      await queue.remove(jobOf(tenant, dispatch)).catch(() => {}) // An executor that takes it anyway finds it ended.
+      await queue.remove(jobOf(tenant, dispatch)).catch(() => {}) // If an executor still takes the job, it finds the execution ended.
       return true
     },
   }

@@ -7,14 +7,14 @@ import { isLost } from '../transitions.ts'
 
 export type KeyedStart = {
   key: string
-  /** Everything that makes two requests the same. */
+  /** The fields that must be equal for two requests to be the same. */
   body: object
   find(traceId: string): Promise<Dispatch | undefined>
   /** Whether the start of the execution waits for its place, so that its record comes later. Throws when the client that asks has left. */
   isWaiting(traceId: string): Promise<boolean>
   /** Starts an execution under this id, or throws a refusal. */
   execute(traceId: string): Promise<void>
-  /** Makes sure that none begins under this id any more. Returns `false` when one has. */
+  /** Makes sure that no execution begins under this id any more. Returns `false` when one has begun. */
   close(traceId: string): Promise<boolean>
 }
 
@@ -23,13 +23,13 @@ const OPERATION = 'flow_run'
 /** How long the record of an execution may take to appear after its key was reserved. */
 const APPEARS_WITHIN_MS = 2_000
 const LOOK_EVERY_MS = 50
-/** How often it is looked for while the start of its execution waits. */
+/** How often the record is looked up while the start of its execution waits. */
 const WAITING_LOOK_MS = 500
 
 /**
- * Starts an execution once for each key (D6.6). A request with a key that was used joins the earlier execution. One that was refused
- * frees the key, and one that was lost with its executor is started again. Each id is executed by the request that has chosen it alone: before another
- * one takes the key over, or the key is freed, the id is closed, since its execution may still be stored (D36.3).
+ * Starts an execution once for each key (D6.6). A request with a key that was used joins the earlier execution. A refused execution frees the key,
+ * and one that was lost with its executor is started again. Only the request that has chosen an id executes it: before another request takes over the
+ * key, or the key is freed, the id is closed, because its execution may still be stored (D36.3).
  */
 export async function startOnce(
   tenant: TenantId,
@@ -66,7 +66,7 @@ async function executeOrRelease(
       if (await start.close(traceId))
         await idempotency.release(tenant, { operation: OPERATION, key: start.key, id: traceId })
     }
-    // When this fails too, the next request finds the refused execution, or none, and takes the key over.
+    // When this fails too, the next request finds the refused execution, or none, and takes over the key.
     await free().catch(() => {})
     throw cause
   }

@@ -11,7 +11,7 @@ export type OrphanSweepDeps = {
   queue: Pick<JobQueue, 'add' | 'missing'>
   /** Every tenant that can have run a flow, in pages in a fixed order; empty after the last. */
   tenants(after: TenantId | undefined): Promise<TenantId[]>
-  /** How long this process has known an execution, or that one is lost (`createAges`). */
+  /** How long this process has known an execution, or its loss (`createAges`). */
   knownMs(id: string): number
 }
 
@@ -22,8 +22,8 @@ const AT_ONCE = 50
 const NO_QUEUE = { add: async () => {}, remove: async () => {} }
 
 /**
- * Ends the executions whose jobs are lost and whose clients have left, so that none stays queued or running: a waiting client's
- * gateway and the job of an execution end it otherwise. Those that have time until a deadline are queued again. Returns how many it has ended. Throws `unavailable`.
+ * Ends the executions whose jobs are lost and whose clients have left, so that none stays queued or running. (Usually the gateway of a waiting
+ * client, or the job, ends an execution.) Executions with a deadline are queued again. Returns how many it has ended. Throws `unavailable`.
  */
 export async function sweepOrphans(deps: OrphanSweepDeps): Promise<number> {
   let ended = 0
@@ -58,7 +58,7 @@ async function sweepTenant(tenant: TenantId, deps: OrphanSweepDeps): Promise<num
   return ended
 }
 
-/** A job that waits for this long has been added, or was lost. */
+/** A job that is missing for this long was lost, not just being added. */
 const ADDED_MS = 10_000
 
 /** Queues those that have time until their deadline and whose jobs are lost. */

@@ -24,13 +24,13 @@ export type StartDeps = {
   dispatches: Pick<Dispatches, 'create' | 'end'>
   configs: Pick<LiveConfigs, 'get'>
   queue: Pick<JobQueue, 'add'>
-  /** Left out where no client waits for the run. */
+  /** Left out if no client waits for the run. */
   broker?: Pick<Broker, 'expectRun'>
   files: Pick<Files, 'attached'>
   executors: KnownExecutors
   /** Rejects with `rate_limit` when the tenant's limits allow no further run. */
   admission: Pick<Admission, 'admit' | 'release'>
-  /** `false`: records are kept only as long as the work needs them (DISPATCH_STORE). */
+  /** `false`: records are kept only as long as running work needs them (DISPATCH_STORE). */
   keepsHistory: boolean
   now: () => Date
 }
@@ -61,7 +61,7 @@ export async function startExecution(
   const requested = requestedDispatch(execution, traceId, { config, deps })
   const dispatch = await admit(execution, { tenant, config, requested, deps }).catch(async (cause: unknown) => {
     const refusal = toAppError(cause)
-    if (execution.kind === 'batch' && refusal.kind === 'unavailable') throw refusal // Nobody sends an item again: it is tried again here.
+    if (execution.kind === 'batch' && refusal.kind === 'unavailable') throw refusal // No client repeats an item, so it is tried again here.
     await deps.dispatches.create(tenant, rejected(requested, refusal), execution.request.input)
     throw withTrace(refusal, traceId)
   })
@@ -116,7 +116,7 @@ async function admit(execution: Execution, { tenant, config, requested, deps }: 
   const { request, left, onWait } = execution
   const { priority, wait_secs: waitSecs, deadline_hours: hours } = request
   const start = { tenant, runId: runIdOf(requested.trace_id), priority, waitSecs }
-  const wait = hours === undefined ? await deps.admission.admit(start) : undefined // It waits at its executor.
+  const wait = hours === undefined ? await deps.admission.admit(start) : undefined // A flow with a deadline waits at its executor instead.
   if (wait) onWait?.({ traceId: requested.trace_id, wait })
   if (wait && (await turnOf(wait, left)) === 'late') throw noRoom(wait.retryAfterSecs)
   if (wait && left?.aborted) {
@@ -127,7 +127,7 @@ async function admit(execution: Execution, { tenant, config, requested, deps }: 
   return { ...requested, ...begun, provider_instance: primary.instance, model: primary.model, fallback }
 }
 
-/** Checks a request, and finds what its execution begins with: for its input first (api.md "Named flows" 2). It changes nothing. */
+/** Checks a request, and loads what its execution needs; the input is checked first (api.md "Named flows" 2). It changes nothing. */
 export async function checkExecution(
   { flow, request }: Execution,
   { tenant, config, deps }: Pick<Asked, 'tenant' | 'config'> & { deps: CheckDeps },
@@ -171,11 +171,11 @@ async function enqueue(
       retryUntil(end, { pauses: END_EVERY_MS, until, ref: false }).catch(() => {})
       throw unanswered
     })
-    if (ended) throw withTrace(failure, traceId) // Otherwise only the answer was lost: an executor has begun the job.
+    if (ended) throw withTrace(failure, traceId) // If not, only the answer was lost and an executor has begun the job.
   }
 }
 
-/** The instances and models of a call; the names are those of instances, never of types. */
+/** The instances and models of a call; the names are names of instances, never of types. */
 export type AdmittedRoutes = { primary: FlowRoute; fallback: FlowRoute | null }
 
 /**

@@ -11,7 +11,7 @@ import type { Flow } from '../port.ts'
 import type { StoredFlows } from '../stored-flows.ts'
 import { type PromptPreview, previewPrompts, type SampleWarning } from './preview.ts'
 
-/** `prompt_preview` is `null` while there are problems, and where no sample input is found. */
+/** `prompt_preview` is `null` while there are problems, and when no sample input is found. */
 export type FlowCheck = { problems: Problem[]; prompt_preview: PromptPreview | null; warnings: FlowWarning[] }
 
 type FlowWarning = Warning | SampleWarning
@@ -23,13 +23,13 @@ export type FlowCheckDeps = {
   checkers: Pick<SchemaCheckers, 'of'>
 }
 
-/** The body without what nothing reads: the fields of a definition, of whatever type, and a sample input. */
+/** The body without unknown fields: the fields of a definition, of any type, and a sample input. */
 export type CheckedBody = JsonObject & { input?: JsonObject }
 
 /** The definition to check: a body, or the newest version of the stored flow. */
 type Subject = Pick<Flow, 'definition' | 'ignored_fields'> & { uid: string | undefined; problems: Problem[] }
 
-/** More of them are not listed. */
+/** The most problems that are listed. */
 const MAX_LISTED = 100
 
 /** Says what `PUT` and `publish` would refuse, and shows the prompts for a sample input. It stores nothing (D26.1). */
@@ -77,7 +77,7 @@ export class FlowChecks {
     }
   }
 
-  /** Problems that only follow from one that is known already are left out. A definition that is too long is not compiled. */
+  /** Problems that only follow from an already known one are left out. A definition that is too long is not compiled. */
   async #compile(
     tenant: TenantId,
     { definition, problems: known }: Subject,
@@ -89,7 +89,7 @@ export class FlowChecks {
     return { problems: problems.filter(({ param }) => !known.some((each) => isWithin(param, each.param))) }
   }
 
-  /** An input is checked only against a schema that can be used. */
+  /** The input is checked only if its schema can be used. */
   async #inputProblems(
     tenant: TenantId,
     { definition, inDefinition }: Subject & { inDefinition: readonly Problem[] },

@@ -6,7 +6,7 @@ import { mainPrompts, type Prompts, subAgentPrompts } from '../execute/agent.ts'
 import { MAIN_AGENT } from '../execute/outcome.ts'
 import type { FlowDefinition, FlowTemplates, TemplateValues } from '../port.ts'
 
-/** The prompts of each agent as a run with this input would render them. */
+/** The prompts of each agent that a run with this input would render. */
 export type PromptPreview = { input: JsonObject; agents: ({ agent: string } & Prompts)[] }
 
 /** No value is found that fits the schema at `param`. */
@@ -14,13 +14,13 @@ export type SampleWarning = { code: 'no_sample'; message: string; param: string 
 
 type PreviewedFlow = { name: string; definition: FlowDefinition; templates: FlowTemplates; memory: string }
 
-/** Characters of a prompt that are shown. */
+/** The most characters of a prompt that are shown. */
 const MAX_CHARS = 20_000
 const CUT = '\n[cut]'
 
 /**
- * Renders the prompts with this input, or one made from `input_schema`, and with outputs of the sub-agents that are made from their
- * schemas. Without an input that fits there is no preview.
+ * Renders the prompts with this input, or a sample made from `input_schema`, and with sample outputs of the sub-agents, made from
+ * their schemas. Without an input that fits there is no preview.
  */
 export function previewPrompts(
   { name, definition, templates, memory }: PreviewedFlow,

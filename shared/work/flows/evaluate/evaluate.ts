@@ -86,7 +86,7 @@ export class FlowEvaluator {
     return compare(await this.#measure(tenant, execution, signal), published)
   }
 
-  /** A failure is a result too. */
+  /** A failure counts as a result, too. */
   async #measure(tenant: TenantId, execution: Execution, signal: AbortSignal): Promise<Measured> {
     let started: StartedFlow
     try {
@@ -95,7 +95,7 @@ export class FlowEvaluator {
       const refusal = toAppError(cause)
       return { ...NOTHING, trace_id: refusal.traceId ?? null, error: refusalOf(refusal) }
     }
-    await started.answer(signal).catch(() => {}) // Its failure is in the record.
+    await started.answer(signal).catch(() => {}) // The record has the failure.
     signal.throwIfAborted()
     const dispatch = await this.#deps.dispatches.get(tenant, started.traceId)
     return dispatch ? this.#measured(tenant, dispatch) : { ...NOTHING, trace_id: started.traceId }
@@ -125,7 +125,7 @@ async function inTurn<T, R>(items: readonly T[], work: (item: T) => Promise<R>):
 }
 
 const PAGE = 200
-/** So many of a flow's newest executions are looked at. */
+/** How many pages of a flow's newest executions are read. */
 const MAX_PAGES = 5
 
 const HAS_RUN: ReadonlySet<DispatchStatus> = new Set(['ok', 'invalid_output', 'error'])

@@ -4,7 +4,7 @@ import type { TenantId } from '../../../kernel/tenant.ts'
 import type { Collection, CollectionSpec, Store } from '../../../platform/store/port.ts'
 import type { EvaluatedRun, EvaluationReport } from './report.ts'
 
-/** The evaluations of each flow, for a year. Those of a deleted flow belong to no flow that can be read. */
+/** The evaluations of each flow, for a year. Those of a deleted flow can no longer be read. */
 export const FLOW_EVALUATIONS: CollectionSpec = {
   name: 'flow_evaluations',
   key: ['flow_uid', 'id'],
@@ -12,7 +12,7 @@ export const FLOW_EVALUATIONS: CollectionSpec = {
   ttlSecs: 365 * 24 * 3_600,
 }
 
-/** One item of `GET /flows/{name}/evaluations`: a report without the values that differ, which only its caller was shown (D26.2). */
+/** One item of `GET /flows/{name}/evaluations`: a report without the values that differ, which only its caller has seen (D26.2). */
 export type EvaluationRecord = Omit<EvaluationReport, 'runs'> & {
   id: string
   subject: string

@@ -48,7 +48,7 @@ export type AgentDeps = {
   priceOf: PriceOf
   windowOf: WindowOf
   maxTurns: number
-  /** Those of the input, which every agent reads. */
+  /** The files of the input, which every agent reads. */
   files?: readonly AttachedFile[] | undefined
   readFile?: ReadFile | undefined
 }
@@ -89,7 +89,7 @@ const failureAt = ({ code, error, retry_after_secs }: Failed, place: Place): Flo
   ...(retry_after_secs !== undefined && { retry_after_secs }),
 })
 
-/** Why the model of this route is not called: it rests, and the fallback does not (D56.2). */
+/** The reason if this route's model is not called: it rests, and the fallback does not (D56.2). */
 async function passOver(route: FlowRoute, agent: Agent, deps: AgentDeps): Promise<Failed | undefined> {
   const restsAt = async ({ instance, model }: FlowRoute, isFallback: boolean) => {
     const provider = await open(instance, agent.name, deps)
@@ -102,14 +102,14 @@ async function passOver(route: FlowRoute, agent: Agent, deps: AgentDeps): Promis
   return { code: 'provider_unavailable', error: passedOver(route.instance), detail: 'provider_skipped' }
 }
 
-/** Has one model answer until the output is valid. */
+/** Asks one model until the output is valid. */
 async function runOn(route: FlowRoute, agent: Agent, deps: AgentDeps): Promise<Ending> {
   const provider = await open(route.instance, agent.name, deps)
   if ('code' in provider) return provider
   return converse(agent, { route, model: { provider, model: route.model, caller: deps.caller } }, deps)
 }
 
-/** An instance without a usable key, or that is gone, counts as a failure of the provider. */
+/** An unusable key or a deleted instance counts as a failure of the provider. */
 async function open(instance: string, agent: string, { openModel }: AgentDeps): Promise<ModelProvider | Failed> {
   try {
     return await openModel(instance, agent)
@@ -201,7 +201,7 @@ type MainAgent = { name: string; definition: FlowDefinition; templates: FlowTemp
 
 /**
  * The prompts of the main agent (api.md "Flow definition"): the flow's templates. Without a template for the user's message it is
- * the JSON envelope of `input` and `sub_outputs`; without one for the system prompt that names the flow and holds the memory.
+ * the JSON envelope of `input` and `sub_outputs`; without a system template, the system prompt names the flow and contains the memory.
  */
 export function mainPrompts({ name, definition, templates }: MainAgent, values: TemplateValues): Prompts {
   const { system, user } = templates

@@ -29,7 +29,7 @@ export class CallRoutes {
     this.fallback = fallback
   }
 
-  /** `agent` is a sub-agent's definition, or `undefined` for the main agent. One with an instance of its own never switches. */
+  /** `agent` is a sub-agent's definition, or `undefined` for the main agent. An agent with its own instance never switches. */
   routeOf(agent: Pick<SubAgentDefinition, 'provider_instance' | 'model'> | undefined): AgentRoute {
     const model = agent?.model ?? this.#primary.model
     const instance = agent?.provider_instance
@@ -55,7 +55,7 @@ export class CallRoutes {
 /** Reads the stored probe of a model; `undefined` when none is stored. */
 export type SupportsStructuredOutput = (instance: string, model: string) => Promise<boolean | undefined>
 
-/** Decides for one call at which models the provider's own feature for structured output is used. */
+/** Decides for one call for which models the provider's own feature for structured output is used. */
 export class StructuredOutputs {
   readonly #supports: SupportsStructuredOutput
   readonly #known = new Map<string, Promise<boolean>>()
@@ -64,7 +64,7 @@ export class StructuredOutputs {
     this.#supports = supports
   }
 
-  /** It is not used where the model is known not to have the feature, or the provider has rejected it in this call. */
+  /** It is not used if the model is known not to have the feature, or the provider has rejected it in this call. */
   of(route: FlowRoute): NativeForm {
     const key = keyOf(route)
     return {

@@ -28,15 +28,15 @@ export type FlowExecution = {
   fallback: FlowRoute | null
   /** The text of `{{.memory}}`; empty when there is none. */
   memory: string
-  /** Whether it begins anew, because its executor died. */
+  /** Whether it is repeated because its executor died. */
   isRecovered?: boolean
-  /** For whom its models are called. */
+  /** The caller for its model calls. */
   caller?: Caller
-  /** What a vendor's batches have answered to its calls. */
+  /** The answers of a vendor's batches to its calls. */
   answers?: ItemAnswers
-  /** What its tools have answered, and where that is kept. */
+  /** The stored results of its tool calls, and the store for further ones. */
   calls?: RecordedCalls
-  /** Resolves when a tool may change something. Left out: a tool need not be recorded. */
+  /** Called before a tool changes something; the tool waits for it. Left out: that need not be recorded. */
   beforeAction?: (() => Promise<void>) | undefined
 }
 
@@ -45,9 +45,9 @@ export type FlowResources = {
   openModel(instance: string, agent: string): Promise<ModelProvider>
   priceOf: PriceOf
   windowOf: WindowOf
-  /** All tools of the process, with policies that ask nobody (`unattended`). Each agent gets those that the flow names. */
+  /** All tools of the process, with policies that never ask a person (`unattended`). Each agent gets those that the flow names. */
   tools: Tools
-  /** Finds the files that the input names, and reads them. Left out: it names none. */
+  /** Finds the files that the input names, and reads them. Left out: the input names no files. */
   findFiles?: (() => Promise<AttachedFile[]>) | undefined
   readFile?: ReadFile | undefined
   checker: Pick<SchemaChecker, 'check'>
@@ -60,7 +60,7 @@ export type FlowResources = {
   now(): number
   /** Called for an error that is a bug; the outcome is `internal_error` then. */
   onBug(cause: unknown): void
-  /** The limit of the whole execution; 30 minutes unless given. */
+  /** The limit of the whole execution; by default 30 minutes. */
   limitMs?: number
 }
 
@@ -99,7 +99,7 @@ export async function* executeFlow(
 
 type End = Pick<FlowOutcome, 'status' | 'output' | 'raw_output' | 'problems' | 'served_instance' | 'error'>
 
-/** Never rejects. What stopped the execution from outside is its failure, whatever the agents say then. */
+/** Never rejects. If the execution was stopped from outside, that is its failure, even if the agents report another one. */
 async function endOf(call: FlowExecution, context: Context): Promise<End> {
   const { stop } = context
   const result = await runAgents(call, context)
@@ -144,7 +144,7 @@ const runAgents = (call: FlowExecution, context: Context): Promise<AgentResult> 
     return runAgent(mainAgentOf({ call, values: { ...values, sub_outputs: sub.outputs }, tools }), deps)
   })
 
-/** Converts every error into a result. A refusal below 500 is no fault of the request any more, which was checked before. */
+/** Converts every error into a result. A refusal below 500 is not the fault of the request, because that was checked before. */
 async function settle({ resources }: Context, work: () => Promise<AgentResult>): Promise<AgentResult> {
   try {
     return await work()
@@ -156,7 +156,7 @@ async function settle({ resources }: Context, work: () => Promise<AgentResult>):
   }
 }
 
-/** Tells the client that all which it has got so far is void. */
+/** Tells the client that everything it has received so far is void. */
 const RECOVERED: WarningEvent = {
   type: 'warning',
   code: 'run_recovered',
@@ -193,7 +193,10 @@ async function depsOf(
     maxTurns,
     readFile,
     openModel(instance, agent) {
-      const key = answers ? `${instance} ${agent}` : instance // The answers of a batch are those of one agent.
+      const key = answers ? `${instance} ${agent}` : instance // With batch answers the
+      // key contains the agent,
+      // because the answers
+      // belong to one agent.
       const provider = opened.get(key) ?? resources.openModel(instance, agent)
       opened.set(key, provider)
       return provider

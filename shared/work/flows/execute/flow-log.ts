@@ -24,7 +24,7 @@ export type FlowLogOptions = {
   now(): number
 }
 
-/** `problems` are those of the try before. */
+/** `problems` are those of the previous try. */
 type Turn = { agent: string; model: string; problems: readonly OutputProblem[] }
 
 /** Later events are sent, but not kept for the replay. */
@@ -33,7 +33,7 @@ const MAX_ENTRIES = 1_000
 /** Sends the events of one execution, keeps them for its replay, and adds up what it costs. */
 export class FlowLog {
   readonly timeline: TimelineEntry[] = []
-  /** The files that the agents have delivered, the first ones. */
+  /** The first files that the agents have delivered. */
   readonly artifacts: Artifact[] = []
   #totals: Totals = { turns: 0, ...NOTHING }
   readonly #options: FlowLogOptions
@@ -44,7 +44,7 @@ export class FlowLog {
     this.#options = options
   }
 
-  /** Over all agents and all their tries. */
+  /** The totals over all agents and all their tries. */
   get totals(): Totals {
     return { ...this.#totals }
   }
@@ -70,7 +70,7 @@ export class FlowLog {
     await this.add({ ...warning, agent, at: this.at })
   }
 
-  /** The turns of an agent are numbered over all its tries. */
+  /** An agent's turns are numbered across all its tries. */
   async turnEnded({ agent, model, problems }: Turn, turn: TurnEndEvent): Promise<void> {
     const turn_number = (this.#turns.get(agent) ?? 0) + 1
     this.#turns.set(agent, turn_number)
@@ -93,7 +93,7 @@ export class FlowLog {
 export class RunCost {
   #counted: Spent = NOTHING
 
-  /** The tokens and dollars that an event adds. The totals at the end hold those of summaries and of a cut turn, too. */
+  /** The tokens and dollars that an event adds. The totals at the end also include summaries and an interrupted turn. */
   of(event: AgentEvent): Spent | undefined {
     const spent = this.#added(event)
     if (spent) this.#counted = sum(this.#counted, spent, 1)
@@ -119,7 +119,7 @@ export class TurnReader {
   readonly #log: FlowLog
   readonly #cost = new RunCost()
   #model = ''
-  /** Those that the agent was asked to correct last. */
+  /** The problems that the agent was last asked to correct. */
   #problems: readonly OutputProblem[] = []
 
   constructor(agent: string, log: FlowLog) {

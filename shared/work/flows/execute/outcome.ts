@@ -93,7 +93,7 @@ export function refusalOf(refusal: AppError): FlowFailure {
   return { status: refusal.status, type, message, ...(code !== undefined && { code }) }
 }
 
-/** A failure as records and reports show it: as the error of the envelope. */
+/** A failure in the form of records and reports: the error of the JSON envelope. */
 export const shownFailure = ({ type, message, code }: ShownFailure): ShownFailure => ({
   ...{ type, message },
   ...(code !== undefined && { code }),
@@ -107,7 +107,7 @@ function failureEvent(failure: FlowFailure, { trace_id }: Pick<Dispatch, 'trace_
   return { ...event, ...(retry_after_secs !== undefined && { retry_after_secs }) }
 }
 
-/** Not every failure has a code of D4.8: then the status decides. */
+/** A failure without a code of D4.8 gets one from its status. */
 function eventCodeOf({ code = '', status }: FlowFailure): RunErrorCode {
   if (Object.hasOwn(CLASS, code)) return code as RunErrorCode
   if (status === 409) return 'cancelled'
@@ -124,7 +124,10 @@ export function terminalEvent(dispatch: Dispatch, output: Payload | undefined): 
   return withHidden({ type: 'result', ...answerOf(dispatch, output), at }, totalsOf(dispatch))
 }
 
-/** The body of `result` is that of the synchronous answer (api.md Named flows 7): the totals are for the record of the run, and JSON leaves them out. */
+/**
+ * The body of `result` is that of the synchronous answer (api.md Named flows 7): the totals are only for the run's
+ * record, so they are hidden from JSON.
+ */
 function withHidden(event: FlowEvent, totals: RunTotals): FlowEvent {
   const hidden = Object.entries(totals).map(([name, value]) => [name, { value, enumerable: false }])
   return Object.defineProperties(event, Object.fromEntries(hidden))
@@ -148,10 +151,10 @@ export function storedAnswer(dispatch: Dispatch, output: DispatchOutput | undefi
 
 const RESULT = '\nevent: result\ndata: '
 
-/** The answer of the execution whose last frames these are; `undefined` when it has failed, or goes on. */
+/** The answer of the execution whose last frames these are; `undefined` when it has failed, or has not ended. */
 export function answerIn({ text }: Frames): FlowAnswer | undefined {
   const frames = typeof text === 'string' ? text : Buffer.from(text).toString()
-  const from = frames.lastIndexOf(RESULT) // A line break within an event is escaped.
+  const from = frames.lastIndexOf(RESULT) // This cannot match inside an event, where line breaks are escaped.
   if (from < 0) return undefined
   const { at: _at, ...answer } = JSON.parse(frames.slice(from + RESULT.length)) as FlowAnswer & { at: string }
   return answer
@@ -171,7 +174,10 @@ export function refusalFrame(traceId: string, refusal: AppError): string {
 /** Seconds after which a client may try again. */
 export const RETRY_SECS = 5
 
-/** The stored failure of an execution as the error of its HTTP answer, which comes later where a request joins one that has ended. */
+/**
+ * The stored failure of an execution as the error of its HTTP answer, whose `Retry-After` is shorter when a request
+ * joins an ended execution later.
+ */
 export function errorOf(failure: FlowFailure, traceId: string, endedAt: string | null = null): AppError {
   const { status, type, message, code, retry_after_secs: secs = RETRY_SECS } = failure
   const passedSecs = endedAt === null ? 0 : (Date.now() - Date.parse(endedAt)) / 1_000
@@ -183,7 +189,7 @@ export function errorOf(failure: FlowFailure, traceId: string, endedAt: string |
   })
 }
 
-/** The same refusal, which names the execution that it refuses (D6.5). */
+/** The same refusal with the id of the refused execution (D6.5). */
 export function withTrace(cause: AppError, traceId: string): AppError {
   const { kind, message, param, code, status, retryAfterSecs } = cause
   return new AppError(kind, message, {

@@ -27,7 +27,7 @@ export class Stop {
     return this.#cause
   }
 
-  /** Ends what still goes on, because its outcome no longer matters. */
+  /** Ends agents that are still running, because their outcome no longer matters. */
   end(): void {
     this.#controller.abort('cancelled' satisfies RunErrorCode)
   }

@@ -5,21 +5,21 @@ import type { TenantId } from '../../../kernel/tenant.ts'
 import type { Dispatch, DispatchOutput, DispatchPage, DispatchQuery, DispatchStore } from '../port.ts'
 import { dispatchPosition } from '../store/dispatch-documents.ts'
 
-/** `q` is a text that the record, its input or its output holds; case does not count. */
+/** `q` is a text in the record, its input or its output; case is ignored. */
 export type SearchFilter = RecordFilter & { q?: string | undefined }
 
 type Searched = Pick<DispatchStore, 'list' | 'input' | 'output'>
 
 const PAGE = 200
-/** Records that one request looks at, and those of them whose payloads it reads. */
+/** How many records one request reads, and of how many it reads the payloads. */
 const MAX_SCANNED = 2_000
 const MAX_READ = 200
-/** Characters of these payloads. The last one is searched whole. */
+/** The most characters of these payloads; the last one is always searched to its end. */
 const MAX_CHARS = 32_000_000
 
 /**
  * The records of a query that pass the filter, in the order of the store. One request looks at a limited number of records, so that a page may
- * be short, or empty, and still have a `next_cursor`: the search goes on there.
+ * be short, or empty, and still have a `next_cursor`: the search continues there.
  */
 export async function searchDispatches(
   dispatches: Searched,
@@ -44,7 +44,7 @@ export async function searchDispatches(
   return { dispatches: found, next_cursor: null }
 }
 
-/** Counts what one request looks at. */
+/** Counts what one request reads. */
 class Search {
   readonly #dispatches: Searched
   readonly #tenant: TenantId
@@ -84,7 +84,7 @@ class Search {
   }
 }
 
-/** Filters that the store has no index for. Every one that is given must hold. */
+/** Filters without an index in the store. All given ones must match. */
 type RecordFilter = {
   model?: string | undefined
   /** The instance that the request named, or the one that answered. */
@@ -110,18 +110,18 @@ function fits(dispatch: Dispatch, { model, instance, subject, key, minMs }: Reco
   )
 }
 
-/** Whether the record itself holds a text, which is in lower case. */
+/** Whether the record itself contains a text, which must be in lower case. */
 const recordHolds = ({ flow, error }: Dispatch, text: string): boolean =>
   findText([flow.name, error?.message], text).isFound
 
-/** The same for what the execution has received and answered. */
+/** The same for the execution's input and output. */
 const searchPayloads = ({ input, output }: Payloads, text: string): TextSearch =>
   findText([input, output?.raw_output, output?.output], text)
 
-/** `chars` were looked at. */
+/** `chars`: how many characters were searched. */
 type TextSearch = { isFound: boolean; chars: number }
 
-/** Looks for a text in the strings, numbers and names of fields of a JSON value, whatever their case. */
+/** Searches a text in the strings, numbers and field names of a JSON value, ignoring case. */
 function findText(root: unknown, text: string): TextSearch {
   const waiting: unknown[] = [root]
   let chars = 0

@@ -22,12 +22,12 @@ export type StatsQuery = {
 export const BUCKET_MS: Record<StatsBucket, number> = { hour: 3_600_000, day: 86_400_000 }
 
 const PAGE = 500
-/** Records that one request adds up. */
+/** The most records that one request adds up. */
 const MAX_SCANNED = 20_000
 
 /**
  * Adds up the executions of each hour or day (UTC), newest first. One request reads a limited number of records: a bucket that it cannot finish
- * comes first on the next page, and one that has more of them alone is partial.
+ * comes first on the next page, and a bucket that alone has more is partial.
  */
 export async function statsOf(
   dispatches: Pick<DispatchStore, 'list'>,
@@ -95,7 +95,7 @@ function add({ sums, durations }: Bucket, { status, duration_ms: ms, ...spent }:
   sums.input_tokens += spent.input_tokens
   sums.output_tokens += spent.output_tokens
   sums.cost_usd += spent.cost_usd
-  if (ms !== null && status !== 'rejected') durations.push(ms) // A refusal has taken no time.
+  if (ms !== null && status !== 'rejected') durations.push(ms) // A refused execution has no duration.
 }
 
 function shown({ startMs, sums, durations }: Bucket, isPartial: boolean): BucketStats {

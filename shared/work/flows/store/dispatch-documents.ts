@@ -3,7 +3,7 @@ import { truncate } from '../../../kernel/text.ts'
 import type { CollectionSpec } from '../../../platform/store/port.ts'
 import type { Dispatch, DispatchOutput } from '../port.ts'
 
-/** The records, with an input and an output that are short. A list reads no others. */
+/** The records, including short inputs and outputs. A list reads only these. */
 export const DISPATCHES: CollectionSpec = {
   name: 'dispatches',
   key: ['trace_id'],
@@ -15,7 +15,7 @@ export const DISPATCHES: CollectionSpec = {
 /** The long inputs, and those that are not kept as long as their records. */
 export const DISPATCH_INPUTS: CollectionSpec = { name: 'dispatch_inputs', key: ['trace_id'], expiresBy: 'expires_ms' }
 
-/** The same for outputs. One document for each attempt to end a dispatch; the dispatch names the one that counts. */
+/** The same for outputs. One document for each attempt to end a dispatch; the dispatch names the valid one. */
 export const DISPATCH_OUTPUTS: CollectionSpec = {
   name: 'dispatch_outputs',
   key: ['output_id'],

@@ -32,14 +32,14 @@ export class DispatchPayloads {
     this.#now = now
   }
 
-  /** The input of a new record as a part of it; `undefined` when it has to be stored apart. */
+  /** The input as a part of the new record; `undefined` when it must be stored separately. */
   ownInput(dispatch: Dispatch, input: JsonObject): OwnPayloads | undefined {
     return this.#isOwned(dispatch, input) ? { own_input: input } : undefined
   }
 
   /**
-   * The payloads that are a part of an ended record. Where the input is not, the output is stored apart, too: the gateway that has created the
-   * record may be of an earlier version.
+   * The payloads that are a part of an ended record. If the input is not, the output is stored separately, too, because the gateway that
+   * created the record may be of an earlier version.
    */
   ownAtEnd({ dispatch, own_input }: WithPayloads, output: DispatchOutput | undefined): OwnPayloads {
     if (!own_input) return {}
@@ -89,7 +89,7 @@ export class DispatchPayloads {
     return output_id
   }
 
-  /** Deletes an input that is stored apart, unless payloads are kept. When that fails, it expires. */
+  /** Deletes a separately stored input, unless payloads are kept. When that fails, it expires. */
   async dropInput(tenant: TenantId, { dispatch, own_input }: WithPayloads): Promise<void> {
     const { trace_id, keeps_payloads } = dispatch
     if (!keeps_payloads && !own_input) await this.#inputs.delete(tenant, { trace_id }).catch(() => {})
@@ -99,7 +99,7 @@ export class DispatchPayloads {
     await this.#outputsOf(dispatch).delete(tenant, { output_id: outputId })
   }
 
-  /** Deletes what is stored apart of an ended record. */
+  /** Deletes the separately stored payloads of an ended record. */
   async remove(tenant: TenantId, dispatch: Dispatch): Promise<void> {
     const { trace_id, output_id } = dispatch
     await Promise.all([
@@ -108,7 +108,7 @@ export class DispatchPayloads {
     ])
   }
 
-  /** A short payload that is kept as long as its record is a part of it. */
+  /** Whether a payload is stored in its record: if it is short, and kept as long as the record. */
   #isOwned(dispatch: Dispatch, payload: JsonObject | DispatchOutput): boolean {
     return this.#expiry(dispatch) === Date.parse(dispatch.expires_at) && isShort(payload)
   }
@@ -130,12 +130,12 @@ const keptOutput = ({ keeps_payloads }: Dispatch, output: DispatchOutput): Dispa
 
 const isTooLong = (cause: unknown) => cause instanceof AppError && cause.status === 413
 
-/** The document's other fields and the marks of what was cut fit into the rest. */
+/** The rest is for the document's other fields and the marks of cut parts. */
 const MAX_BYTES = MAX_DOCUMENT_BYTES - 64 * 1024
-/** The kept part of a raw output that does not fit whole. A character takes at most 6 bytes of JSON, one outside the BMP 4. */
+/** The kept part of a raw output that is too long. A character takes at most 6 bytes of JSON, one outside the BMP 4. */
 const CUT_CHARS = 100_000
 const CUT = '\n[cut]'
-/** `started`, and the first events after it. */
+/** How many events are kept: `started` and the first ones after it. */
 const CUT_ENTRIES = 20
 
 export type Result = { output: DispatchOutput; result: DispatchEnd }

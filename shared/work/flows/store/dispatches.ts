@@ -36,9 +36,12 @@ import { DispatchPayloads, fitResult } from './dispatch-payloads.ts'
 
 /** Dispatches that this process need not read again to begin or end them. */
 const MAX_REMEMBERED = 1_000
-/** A dispatch that was ended is read at once. The time is short, so that one that is deleted elsewhere is soon forgotten here. */
+/**
+ * How long an ended dispatch is remembered, because it is usually read at once. The time is short, so that a dispatch
+ * that is deleted elsewhere is soon forgotten here.
+ */
 const ENDED_MS = 10_000
-/** A dispatch that was created is followed at once. */
+/** How long a created dispatch is remembered, because it is usually followed at once. */
 const CREATED_MS = 1_000
 const REMOVED_AT_ONCE = 20
 
@@ -46,12 +49,12 @@ export class StoredDispatches implements DispatchStore {
   readonly #dispatches: Collection
   readonly #payloads: DispatchPayloads
   readonly #now: () => Date
-  /** The queued ones as they were read last, and the running ones that this process has begun. A write finds out if one has changed. */
+  /** The last read state of queued dispatches, and the running ones that this process has begun. A write detects if one has changed. */
   readonly #remembered = new LRUCache<string, Found>({ max: MAX_REMEMBERED })
-  /** Those that this process has just ended. They never change. */
+  /** The dispatches that this process has just ended. They never change. */
   readonly #ended = new LRUCache<string, Dispatch>({ max: MAX_REMEMBERED, ttl: ENDED_MS })
 
-  /** The queued ones that this process has just created. */
+  /** The queued dispatches that this process has just created. */
   readonly #created = new LRUCache<string, Dispatch>({ max: MAX_REMEMBERED, ttl: CREATED_MS })
 
   constructor(store: Store, { now = () => new Date() } = {}) {
@@ -82,7 +85,7 @@ export class StoredDispatches implements DispatchStore {
     ])
   }
 
-  /** Stores the input apart, at the same time, because the job follows: without one nobody reads either document. */
+  /** Stores the input separately and at the same time as the record: until the job follows, neither is read. */
   async #createWith(tenant: TenantId, dispatch: Dispatch, input: JsonObject): Promise<boolean> {
     const keeping = this.#payloads.keepInput(tenant, dispatch, input)
     const inserting = this.#dispatches.insert(tenant, toDoc(dispatch), { durability: 'weak' })
@@ -164,7 +167,7 @@ export class StoredDispatches implements DispatchStore {
     if (!dispatch || !mayWrite()) return undefined
     const [isEnded] = await Promise.all([
       this.#dispatches.replaceIfVersion(tenant, { doc: toDoc(dispatch, own), version: found.version }),
-      // An input that an executor has begun with is read by nobody else.
+      // When an executor has begun, no other process reads the input.
       executor !== null && this.#payloads.dropInput(tenant, found),
     ])
     if (isEnded) this.#ended.set(keyOf(tenant, traceId), dispatch)
@@ -217,7 +220,7 @@ export class StoredDispatches implements DispatchStore {
     return found && isHeldBy(found.dispatch, executor) ? found : undefined
   }
 
-  /** Returns a remembered dispatch, and forgets it, because a write is to change it. */
+  /** Returns a remembered dispatch, and forgets it, because a write is about to change it. */
   #recall(tenant: TenantId, traceId: string): Found | undefined {
     const key = keyOf(tenant, traceId)
     const found = this.#remembered.get(key)

@@ -11,9 +11,9 @@ export type FlowHead = Omit<Flow, 'definition' | 'is_built_in'> & {
 /** The result of an evaluation: the share of its runs, 0 to 1, that passed. */
 export type FlowEvaluation = { pass_rate: number; runs: number; evaluated_at: string }
 
-/** A version of a flow as it was saved. Only `was_published` is set later. */
+/** A saved version of a flow. Only `was_published` is set later. */
 export type FlowRevision = Pick<Flow, 'version' | 'definition' | 'created_at' | 'ignored_fields'> & {
-  /** Whether the version that was served before goes on being served. It is stored, because another writer may move the head. */
+  /** Whether the published version stays in use. It is stored, because another writer may move the head. */
   keeps_published?: true
   /** Set when another version replaces it as the published one. */
   was_published?: true
@@ -49,7 +49,7 @@ export function moved(former: FlowHead, { version, created_at, keeps_published, 
 
 const ignoredOf = ({ ignored_fields }: Pick<Flow, 'ignored_fields'>) => ignored_fields && { ignored_fields }
 
-/** The same object when it is published already. */
+/** Returns the same object if it is already published. */
 export function published(draft: FlowHead, at: string): FlowHead {
   if (draft.state === 'published') return draft
   const { kept_version: _kept, ...head } = draft

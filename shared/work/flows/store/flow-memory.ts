@@ -5,7 +5,7 @@ import type { TenantId } from '../../../kernel/tenant.ts'
 import { appendNext } from '../../../platform/store/append.ts'
 import type { Collection, CollectionSpec, Fields, Store, Stored } from '../../../platform/store/port.ts'
 
-/** Entries are deleted by their id, so that a delayed delete never removes another entry that has got the same number. */
+/** Entries are deleted by their id, so that a delayed delete never removes another entry that has received the same number. */
 export const FLOW_MEMORY: CollectionSpec = {
   name: 'flow_memory',
   key: ['flow_uid', 'id'],
@@ -33,7 +33,7 @@ export class FlowMemoryStore {
     this.#entries = store.collection(FLOW_MEMORY)
   }
 
-  /** Newest first; `after` is the `seq` of the last entry of the page before. */
+  /** Newest first; `after` is the `seq` of the last entry of the previous page. */
   async page(tenant: TenantId, uid: string, { scope, limit, after }: EntryQuery): Promise<NumberedEntry[]> {
     const where = { flow_uid: uid, scope }
     const page = await this.#entries.page(tenant, { where, limit, ...(after !== undefined && { after: [after] }) })
@@ -48,7 +48,7 @@ export class FlowMemoryStore {
     })
   }
 
-  /** Stores the entry unless one with its id is stored already, and deletes the scope's oldest ones above `kept`. */
+  /** Stores the entry unless one with its id is already stored, and deletes the scope's oldest ones above `kept`. */
   rotate(tenant: TenantId, uid: string, { entry, kept }: { entry: FlowMemoryEntry; kept: number }): Promise<void> {
     return this.#queue.run(`${tenant} ${uid}`, async () => {
       await this.#append(tenant, uid, entry)

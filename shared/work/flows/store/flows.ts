@@ -35,15 +35,15 @@ export const FLOW_REVISIONS: CollectionSpec = {
 }
 
 export type FlowSave = Pick<FlowRevision, 'definition' | 'ignored_fields' | 'keeps_published'> & {
-  /** Saves a version of exactly this flow; without it the flow of the name, which is created when there is none. */
+  /** Saves a version of exactly this flow; without it, of the flow with this name, which is created if there is none. */
   uid?: string
-  /** Saves nothing when the flow's newest definition is equal. */
+  /** Set to save nothing if the flow's newest definition is equal. */
   isUnchangedKept?: boolean
 }
 
 export type FlowStoreOptions = {
   now?: () => Date
-  /** For how long a head that was read for a run serves further ones. A change takes this long. */
+  /** How long a head that was read for one run is used for further ones. Each change is acknowledged this much later. */
   headMs?: number
 }
 
@@ -53,13 +53,13 @@ const MAX_REVISIONS = 50
 const BATCH = 10
 const MAX_LIST_CHARS = 8_000_000
 const DELETED_AT_ONCE = 20
-/** Losing the race this often means that something else than a race is wrong. */
+/** Losing the race more often than this means that the cause is not a race. */
 const MAX_TRIES = 100
 
 /**
  * Stores flows: a head for each, and a revision for each of its versions. The insert of revision v + 1 decides what version v + 1
  * is; then the head moves from v to v + 1. A writer that finds revision v + 1 while the head is at v moves the head first, so a
- * process that stopped between the two writes leaves no gap and loses no revision. Readers see the head's versions only.
+ * process that stopped between the two writes leaves no gap and loses no revision. Readers only see versions up to the head's.
  */
 export class FlowStore {
   readonly #heads: Collection
@@ -81,7 +81,7 @@ export class FlowStore {
     return found && toHead(found)
   }
 
-  /** The head as it is now or was up to `headMs` ago, but with every change that was acknowledged before this call. */
+  /** The head in its present state or that of up to `headMs` ago, but with every change that was acknowledged before this call. */
   recentHead(tenant: TenantId, name: string): Promise<FlowHead | undefined> {
     return this.#recent.get(tenant, name)
   }
@@ -117,7 +117,7 @@ export class FlowStore {
   }
 
   /**
-   * Stores a definition as the next version, a draft. Returns the flow as this save has made it; `undefined` when the flow with
+   * Stores a definition as the next version, a draft. Returns the flow after this save; `undefined` when the flow with
    * `uid` does not exist. Throws `conflict` when the tenant has too many flows, and when the flow is deleted meanwhile.
    */
   async save(tenant: TenantId, name: string, save: FlowSave): Promise<FlowHead | undefined> {
@@ -132,8 +132,8 @@ export class FlowStore {
   }
 
   /**
-   * Publishes exactly this version. Returns `undefined` when it is not the flow's newest one. The version that was published before is marked
-   * first: whatever happens then, it has been published.
+   * Publishes exactly this version. Returns `undefined` when it is not the flow's newest one. The previously published version is marked
+   * first, so that the mark is not lost if a later step fails.
    */
   async publish(tenant: TenantId, version: FlowVersion): Promise<FlowHead | undefined> {
     const found = await this.#heads.get(tenant, { uid: version.uid })
@@ -196,7 +196,7 @@ export class FlowStore {
     let found: Stored | undefined = first
     return untilFirst(async () => {
       if (!found) {
-        // Perhaps it was deleted before the revision was stored.
+        // The flow may have been deleted before the revision was stored.
         await this.#revisions.delete(tenant, { uid, revision: revision.version })
         return false
       }

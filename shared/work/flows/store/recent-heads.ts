@@ -10,7 +10,7 @@ const MAX_HEADS = 1_000
 /**
  * The heads that this process has read in the last `knownMs`, so that not every run reads its flow. Another process may change a head
  * meanwhile, and sends no message about it: each change is acknowledged `knownMs` after it was stored (`forgotten`), when no process knows an earlier head
- * any more. So an acknowledged change holds everywhere, also where messages are lost.
+ * any more. So an acknowledged change is effective in every process, without any message.
  */
 export class RecentHeads {
   readonly #knownMs: number
@@ -32,7 +32,7 @@ export class RecentHeads {
     return head
   }
 
-  /** Resolves when no process knows a head as it was before this call. A timer may be early by a millisecond. */
+  /** Resolves when no process uses a head from before this call. A timer may be early by a millisecond. */
   async forgotten(): Promise<void> {
     const until = performance.now() + this.#knownMs
     for (let left = this.#knownMs; left > 0; left = until - performance.now()) await sleep(left)

@@ -14,16 +14,16 @@ const PAGE = 500
 const FULL_RETRY_SECS = 10
 const MAX_FULL = 1_000
 /**
- * A tenant that uses less than half of its room is not counted for each plan. How long a count is trusted then, and how many processes may use up what is left of that half
- * before they count again. The other half is for what they do not know of each other.
+ * A tenant that uses less than half of its room is not counted for each plan. `COUNTED_MS` is how long a count is then valid; the next constant is
+ * for how many processes the rest of that half is enough before they count again. The other half is for plans that they do not know of each other.
  */
 const COUNTED_MS = 1_000
 const SHARING = 64
 const MAX_COUNTED = 1_000
-/** The least time between two deletions of the entries of ended plans: those that end one after the other are deleted together. */
+/** The least time between two deletions of the entries of ended plans: plans that end one after the other are deleted together. */
 const LEAVE_EVERY_MS = 500
 
-/** The plans of all tenants that have not ended, and how much room those of one tenant take. */
+/** The plans of all tenants that have not ended, and the room that each tenant's plans take. */
 export class ActivePlans {
   readonly #entries: Collection
   readonly #limits: PlanLimits
@@ -31,7 +31,7 @@ export class ActivePlans {
   readonly #positions = new LRUCache<string, Scalar[]>({ max: 1_000 })
   /** The tenants that had no room a short time ago. */
   readonly #full = new LRUCache<TenantId, true>({ max: MAX_FULL, ttl: 1_000 * FULL_RETRY_SECS })
-  /** What this process may still enter for a tenant without counting again. */
+  /** How much this process may still enter for a tenant without counting again. */
   readonly #allowed = new LRUCache<TenantId, Total>({ max: MAX_COUNTED, ttl: COUNTED_MS })
   readonly #turns = createKeyedQueue()
   /** The plans that have ended here and are still entered. */
@@ -48,13 +48,13 @@ export class ActivePlans {
   }
 
   /**
-   * Enters a plan that is about to be stored, and returns whether it was not entered before. It is entered before it is counted, so that of
-   * creations at the same time, also in other processes, none passes the limits unseen. Throws `rate_limit` above them.
+   * Enters a plan that is about to be stored, and returns whether it was not entered before. It is entered before it is counted, so that
+   * concurrent creations, also in other processes, cannot exceed the limits unnoticed. Throws `rate_limit` above them.
    */
   async enter(entry: ActivePlan): Promise<boolean> {
     const entered = await this.#tryEnter(entry)
     if (!(entered instanceof AppError)) return entered
-    // There was room before many entered at the same time: one after the other those find it that still have some.
+    // Many plans entered at the same time: they are tried again one after the other, so that those that still fit get their room.
     const again = await this.#turns.run(entry.owner, () => this.#enterIfRoom(entry))
     if (again instanceof AppError) throw again
     return again
@@ -74,7 +74,7 @@ export class ActivePlans {
     return problem
   }
 
-  /** Takes the entry from what may be entered without counting, if it is within it. */
+  /** Subtracts the entry from the amount that may be entered without counting, if it fits. */
   #isAllowed({ owner, bytes }: ActivePlan): boolean {
     const allowed = this.#allowed.get(owner)
     if (!allowed || allowed.count < 1 || allowed.sum < bytes) return false
@@ -85,7 +85,7 @@ export class ActivePlans {
 
   /**
    * Throws `rate_limit` when a plan of at least this length has no room. Only tenants that had no room a short time ago are
-   * looked up: that costs less than to enter the plan and to remove it again.
+   * looked up: that costs less than entering the plan and removing it again.
    */
   async assertRoom(owner: TenantId, leastBytes: number): Promise<void> {
     if (!this.#full.has(owner)) return
@@ -94,7 +94,7 @@ export class ActivePlans {
   }
 
   async #problem(owner: TenantId, more: Total): Promise<AppError | undefined> {
-    await this.#loop.settled() // A plan that has ended here is no longer counted, also when its deletion is under way.
+    await this.#loop.settled() // A plan that has ended here is no longer counted, even if its deletion is still running.
     const { count, sum } = await this.#entries.total(SYSTEM_TENANT, { owner })
     const { maxPlans, maxBytes } = this.#limits
     const hasRoom = count + more.count <= maxPlans && sum + more.sum <= maxBytes
@@ -116,7 +116,7 @@ export class ActivePlans {
     return (await this.#entries.get(SYSTEM_TENANT, { plan_id: planId }))?.doc as ActivePlan | undefined
   }
 
-  /** Removes a plan that has ended, soon: nobody waits for it. A sweep retires what is left. */
+  /** Removes an ended plan soon, in the background. A sweep retires plans that remain. */
   leave(planId: string): void {
     this.#ended.push(planId)
     this.#loop.schedule()
@@ -133,7 +133,7 @@ export class ActivePlans {
     return true
   }
 
-  /** Oldest first. Continues after a plan that was returned before, also when it has been removed since; otherwise from the start. */
+  /** Oldest first. Continues after a plan that was returned before, even if it was removed since; otherwise begins at the start. */
   async page(after: string | undefined): Promise<ActivePlan[]> {
     const position = after === undefined ? undefined : await this.#positionOf(after)
     const found = await this.#entries.page(SYSTEM_TENANT, { after: position, limit: PAGE })

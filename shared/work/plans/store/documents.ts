@@ -10,7 +10,7 @@ const KEPT_MS = 30 * DAY_MS
 /** A plan that has not ended in this time never will. Its steps are written once, so their expiry is fixed with the plan. */
 const LONGEST_MS = 365 * DAY_MS
 
-/** The plans, with steps that are short. Longer ones are written once, so that a change of state writes only this document. */
+/** The plans, including short steps. Longer ones are written once, so that a change of state writes only this document. */
 export const PLANS: CollectionSpec = {
   name: 'plans',
   key: ['plan_id'],
@@ -19,7 +19,7 @@ export const PLANS: CollectionSpec = {
   expiresBy: 'expires_ms',
 }
 
-/** One document for each attempt to create a plan; the plan names the one that counts. */
+/** One document for each attempt to create a plan; the plan names the valid one. */
 export const PLAN_STEPS: CollectionSpec = { name: 'plan_steps', key: ['steps_id'], expiresBy: 'expires_ms' }
 
 export const PLAN_OUTPUTS: CollectionSpec = {
@@ -43,8 +43,8 @@ export const ACTIVE_PLANS: CollectionSpec = {
 export type StepsPlace = { own_steps: readonly PlanStep[] } | { steps_id: string }
 
 /**
- * The fields of the document of a plan beside those of the record. `first_steps` of a queued plan are those that begin with it. `begun_at`: it has begun since
- * it was written as a whole (`begunBy`).
+ * The fields of a plan's document beside those of the record. `first_steps`: the steps of a queued plan that begin together with it. `begun_at`: it
+ * has begun since its document was last written in full (`begunBy`).
  */
 type Stored = {
   created_ms: number
@@ -63,7 +63,7 @@ export function toDoc(plan: PlanRecord, place: StepsPlace): JsonObject {
   return { ...head, ...place, first_steps, created_ms, expires_ms: Math.min(endsMs, created_ms + LONGEST_MS) }
 }
 
-/** The steps outlive their plan by a day, so that a plan that is found has its steps. */
+/** The steps outlive their plan by a day, so that an existing plan always has its steps. */
 export const stepsDoc = (steps_id: string, steps: readonly PlanStep[], createdMs: number): JsonObject => ({
   steps_id,
   steps,

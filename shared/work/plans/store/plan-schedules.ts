@@ -38,7 +38,7 @@ export interface PlanScheduleStore {
   all(): AsyncGenerator<{ tenant: TenantId; schedule: PlanSchedule }, void, undefined>
 }
 
-/** Two creations at the same time may exceed it. */
+/** Concurrent creations may exceed it. */
 export const MAX_SCHEDULES = 100
 const TENANT_PAGE = 200
 const SCHEDULE_PAGE = 10
@@ -53,7 +53,7 @@ export function createPlanScheduleStore(store: Store, now: () => Date = () => ne
   const prepareInsert = async (tenant: TenantId) => {
     if ((await list(tenant, { limit: MAX_SCHEDULES })).length >= MAX_SCHEDULES)
       throw conflict(`a tenant has at most ${MAX_SCHEDULES} schedules; delete one first`)
-    // Before the first schedule, so that none is left out of the list of all.
+    // Stored before the first schedule, so that every tenant with schedules is in the list.
     await tenants.insert(SYSTEM_TENANT, { name: tenant })
   }
   return {
@@ -79,13 +79,13 @@ export function createPlanScheduleStore(store: Store, now: () => Date = () => ne
   }
 }
 
-/** Those that were stored before there was a pause have none. */
+/** Schedules that were stored by an earlier version have no `is_paused`. */
 const toSchedule = (doc: JsonObject): PlanSchedule => ({
   is_paused: false,
   ...(doc as Omit<PlanSchedule, 'is_paused'>),
 })
 
-/** Plans may be long: other work goes on between two pages. */
+/** Plans may be long, so other work may run between two pages. */
 async function* schedulesOf(
   tenant: TenantId,
   list: PlanScheduleStore['list'],

@@ -25,9 +25,12 @@ const CREATION_MS = 600_000
 /** Characters of remembered plans, about. Small: what is not here is read from the store. */
 const MAX_REMEMBERED_CHARS = 4 * 1024 * 1024
 const MAX_USED = 10_000
-/** A plan that was ended is read at once. The time is short, so that one that is deleted elsewhere is soon forgotten here. */
+/**
+ * How long an ended plan is remembered, because it is usually read at once. The time is short, so that a plan that is
+ * deleted elsewhere is soon forgotten here.
+ */
 const ENDED_MS = 10_000
-/** A client that has submitted a plan follows it at once. */
+/** How long a created plan is remembered, because its client usually follows it at once. */
 const CREATED_MS = 1_000
 /** The longest JSON of steps that are a part of the record. Each change of the plan writes them again. */
 const SHORT_STEPS_BYTES = 4 * 1024
@@ -38,16 +41,16 @@ export class StoredPlans implements Plans {
   readonly #outputs: StepOutputs
   readonly #active: ActivePlans
   readonly #now: () => Date
-  /** Plans that have not ended, as this process read or wrote them last. A write finds out if one has changed. */
+  /** Plans that have not ended, in the state that this process read or wrote last. A write detects if one has changed. */
   readonly #remembered = new LRUCache<string, Found>({
     maxSize: MAX_REMEMBERED_CHARS,
     sizeCalculation: ({ plan }) => sizeOf(plan.steps),
   })
 
-  /** The steps that are still in use here, however long: those of a running plan, whose record is read every second, are read once. */
+  /** All steps that are still in use here, so that the steps of a running plan, whose record is read every second, are read only once. */
   readonly #used = createCache<string, WeakRef<readonly PlanStep[]>>(MAX_USED)
 
-  /** Those that this process has just ended. They never change. */
+  /** The plans that this process has just ended. They never change. */
   readonly #ended = new LRUCache<string, PlanRecord>({
     maxSize: MAX_REMEMBERED_CHARS,
     ttl: ENDED_MS,
@@ -80,7 +83,7 @@ export class StoredPlans implements Plans {
     try {
       if (bytes > SHORT_STEPS_BYTES) place = await this.#insertSteps(tenant, steps, created_ms)
     } catch (cause) {
-      if (isEntered) await this.#active.remove(plan_id).catch(() => {}) // A sweep removes what is left.
+      if (isEntered) await this.#active.remove(plan_id).catch(() => {}) // If this fails, a sweep removes the entry.
       throw cause
     }
     const isNew = await this.#plans.insert(tenant, toDoc(plan, place))
@@ -88,7 +91,7 @@ export class StoredPlans implements Plans {
       if ('steps_id' in place) await this.#steps.delete(tenant, place)
       return false
     }
-    // Its entry was that of another creation of this plan, which may have been refused since.
+    // The entry belonged to another creation of this plan, which may have been refused and removed since.
     if (!isEntered) await this.#active.restore(entry)
     this.#remember(tenant, { plan, version: 1, place })
     this.#created.set(keyOf(tenant, plan_id), plan)
@@ -168,7 +171,7 @@ export class StoredPlans implements Plans {
 
   isRecordedWithEnd(tenant: TenantId, planId: string, output: string): boolean {
     const found = this.#remembered.peek(keyOf(tenant, planId))
-    // Processes of earlier versions read no output in the record. They cannot take over a plan whose steps are there.
+    // Earlier versions cannot read an output in the record. But they cannot take over a plan whose steps are in its record, so there it is safe.
     return found !== undefined && 'own_steps' in found.place && isShortOutput(output, found.plan.states)
   }
 

@@ -5,7 +5,7 @@ import { OVERTAKEN, untilFirst } from '../../../platform/store/replace.ts'
 import type { StepState } from '../port.ts'
 import { outputDoc, PLAN_OUTPUTS } from './documents.ts'
 
-/** The longest output that is a part of the record of its plan, and all of them in a plan together: each change of the plan writes them again. */
+/** The longest output in a plan's record, and the most of all of them together: each change of the plan writes them again. */
 const SHORT_CHARS = 1024
 const ALL_SHORT_CHARS = 8 * 1024
 const READ_AT_ONCE = 20
@@ -15,7 +15,7 @@ export function isShortOutput(output: string, states: readonly StepState[]): boo
   return output.length <= SHORT_CHARS && recorded + output.length <= ALL_SHORT_CHARS
 }
 
-/** The outputs of steps that are stored apart from their plans. */
+/** The outputs of steps that are stored separately from their plans. */
 export class StepOutputs {
   readonly #outputs: Collection
   readonly #now: () => Date
@@ -25,7 +25,7 @@ export class StepOutputs {
     this.#now = now
   }
 
-  /** A repetition replaces it. */
+  /** Saves an output; a repetition replaces it. */
   async save(tenant: TenantId, key: { plan_id: string; step_id: string }, output: string): Promise<void> {
     const doc = outputDoc(key, output, this.#now())
     const options = { durability: 'ordered' } as const

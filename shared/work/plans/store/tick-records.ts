@@ -4,14 +4,14 @@ import type { CollectionSpec, Store } from '../../../platform/store/port.ts'
 import { replaceDoc } from '../../../platform/store/replace.ts'
 import type { SkipReason } from '../port.ts'
 
-/** The outcomes of each schedule's ticks. They are apart from the schedules, whose plans are long. */
+/** The outcomes of each schedule's ticks. They are stored separately from the schedules, whose plans are long. */
 export const PLAN_SCHEDULE_TICKS: CollectionSpec = {
   name: 'plan_schedule_ticks',
   key: ['name'],
   order: { within: [], by: ['name'], direction: 'ascending' },
 }
 
-/** The plan that a tick is about to submit, in place of the last one. */
+/** The plan that a tick is about to submit, which then becomes the last one. */
 export type Claim = {
   planId: string
   lastId: string | null
@@ -37,16 +37,16 @@ export type ClaimedRecord = TickRecord & { claimed_until_ms: number }
 export interface TickRecords {
   get(tenant: TenantId, name: string): Promise<TickRecord>
   getClaimed(tenant: TenantId, name: string): Promise<ClaimedRecord>
-  /** The records by the names of their schedules, up to and with `last` in the order of names. A schedule without ticks has none. */
+  /** The records by the names of their schedules, up to `last` (inclusive) in the order of names. A schedule without ticks has none. */
   upTo(tenant: TenantId, last: string): Promise<ReadonlyMap<string, TickRecord>>
   /**
-   * Makes the plan the last one, if `lastId` still is or the plan is already. Returns whether it is now: of two ticks at the same moment
+   * Makes the plan the last one, if `lastId` still is the last one or the plan already is. Returns whether it is now: of two ticks at the same moment
    * one gets `false`.
    */
   claim(tenant: TenantId, name: string, claim: Claim): Promise<boolean>
-  /** Takes a claim back whose plan was not stored. Does nothing when another plan has become the last one. */
+  /** Removes the claim of a plan that was not stored. Does nothing when another plan has become the last one. */
   release(tenant: TenantId, name: string, claim: Pick<Claim, 'planId' | 'lastId'>): Promise<void>
-  /** Counts a skipped tick, once however often it is handed out. */
+  /** Counts a skipped tick only once, even if it is handed out again. */
   skipped(tenant: TenantId, name: string, skip: Skip): Promise<void>
   remove(tenant: TenantId, name: string): Promise<void>
 }
@@ -99,7 +99,7 @@ function toRecord(doc: JsonObject): TickRecord {
   return { last_plan_id, skipped_ticks, last_skip }
 }
 
-/** Records that an earlier version has stored know no claim. */
+/** Records of an earlier version have no claim. */
 const toClaimed = (doc: JsonObject | undefined): ClaimedRecord => ({
   ...(doc ? toRecord(doc) : NO_TICKS),
   claimed_until_ms: Number(doc?.['claimed_until_ms'] ?? 0),

@@ -3,7 +3,7 @@ import type { TraceLink } from '../../../kernel/trace.ts'
 import type { CollectionSpec, Scalar, Store } from '../../../platform/store/port.ts'
 import type { Job, JobKind, JobStore, StoredJob } from '../port.ts'
 
-/** The queue of the standalone form. Its documents belong to no tenant, so that a start finds those of all. */
+/** The queue of the standalone form. Its documents are stored under no tenant, so that a start finds those of all tenants. */
 export const JOBS: CollectionSpec = {
   name: 'jobs',
   key: ['id'],

@@ -19,7 +19,7 @@ export class Gate {
     }
   }
 
-  /** Runs a task for each item, a few at a time, so that one caller does not fill the queue. Throws the first failure, when all have ended. */
+  /** Runs a task for each item, a few at a time, so that one caller does not fill the queue. Throws the first failure after all have ended. */
   async each<T, R>(items: Iterable<T>, task: (item: T) => Promise<R>): Promise<R[]> {
     const pending = Array.from(items).entries()
     const results: R[] = []

@@ -16,19 +16,19 @@ import { fetchContent } from './transfer.ts'
 export type KeptFolderDeps = {
   objects: Objects
   limits: ScanLimits
-  /** The files on their way at a time, of all folders. */
+  /** Limits the file transfers of all folders. */
   gate: Gate
   log: Log
 }
 
-/** What the store has of a folder that this process has claimed. */
+/** The stored state of a folder that this process has claimed. */
 type Claim = { manifest: Manifest; tag: string; hashed: HashedFiles; sent: Map<string, StoredContent> }
 
 const RETRY_MS = 5_000
 
 /**
- * A session's or plan's folder that the store keeps. Its manifest is written by compare-and-set: whoever brings the folder claims it by
- * writing the manifest again, and a process that had it before finds that, and writes nothing more. One operation on the folder runs at a time.
+ * A session's or plan's folder that the store keeps. Its manifest is written by compare-and-set: a process that fetches the folder claims it by
+ * writing the manifest again; the process that had it before notices that and writes nothing more. One operation on the folder runs at a time.
  */
 export class KeptFolder {
   readonly identity: FolderIdentity
@@ -50,7 +50,7 @@ export class KeptFolder {
     this.#manifest = new ManifestStore(identity, name, deps.objects)
   }
 
-  /** Whether the store lacks what this process has. */
+  /** Whether the store lacks changes of this process. */
   get isBehind(): boolean {
     return this.#isBehind
   }
@@ -66,9 +66,9 @@ export class KeptFolder {
   }
 
   /**
-   * Resolves when the store has all files, at once when they were never brought here. Throws `unavailable`, and tries again later by itself;
-   * `TooMuch`; and `conflict` when another process has claimed the folder. `onProgress` is called while it goes on, also with an operation that
-   * goes on before.
+   * Resolves when the store has all files; at once if they were never fetched. Throws `unavailable`, and then tries again later by itself;
+   * `TooMuch`; and `conflict` when another process has claimed the folder. `onProgress` is called during this operation, and during an earlier
+   * one that it waits for.
    */
   async save(onProgress: (progress: SaveProgress) => void = () => {}): Promise<void> {
     if (!this.#bringing) return
@@ -92,18 +92,18 @@ export class KeptFolder {
     })
   }
 
-  /** Returns the files that are missing here, or differ from what they were; all of them while the store cannot be read. */
+  /** Returns the files that are missing here, or whose content differs; all of them if the store cannot be read. */
   async lacks(files: readonly UnstoredFile[]): Promise<string[]> {
     if (files.length === 0) return []
     const scan = await this.bring().then(
       () => scanFolder(this.identity.path, this.#deps.limits),
-      () => undefined, // It is reported.
+      () => undefined, // The failure is already reported.
     )
     const here = new Map(scan?.files.map(({ path, mtimeMs }) => [path, mtimeMs]))
     return files.flatMap(({ path, mtimeMs }) => (here.get(path) === mtimeMs ? [] : [path]))
   }
 
-  /** Leaves the folder to other processes, and removes it here unless the store lacks something. */
+  /** Leaves the folder to other processes, and removes it here unless the store lacks some of its content. */
   release(): Promise<void> {
     return this.#next(async () => {
       if (this.#isBehind) await this.#trySave().catch((cause: unknown) => this.#report(cause))
@@ -174,7 +174,7 @@ export class KeptFolder {
       this.#isBehind = false
     } catch (cause) {
       this.#isBehind = this.#claim !== undefined
-      const retry = () => void this.save().catch(() => {}) // It tries again, and `release` reports what is left.
+      const retry = () => void this.save().catch(() => {}) // `save` tries again by itself, and `release` reports files that are still missing.
       if (this.#isBehind && !(cause instanceof TooMuch)) this.#retry = setTimeout(retry, RETRY_MS).unref()
       throw cause
     }
@@ -213,7 +213,7 @@ export class KeptFolder {
     this.#claim = { manifest, tag, hashed, sent: new Map() }
   }
 
-  /** Deletes contents that the manifest does not name any more. What remains goes with the folder. */
+  /** Deletes contents that the manifest no longer names. If that fails, they are deleted with the folder. */
   #discard(files: readonly KeptFile[]): void {
     const { objects, gate } = this.#deps
     const keys = new Set(files.map(({ object }) => `${filesPrefix(this.#name)}${object}`))

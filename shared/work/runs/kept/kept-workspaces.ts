@@ -19,24 +19,24 @@ import { MAX_MANIFEST_BYTES, type Manifest } from './manifest.ts'
 import { MANIFESTS, manifestKey, removeKept } from './manifest-store.ts'
 
 export type KeptWorkspacesDeps = KeptFolderDeps & {
-  /** What this process removes of what dead processes left in the store. */
+  /** Which folders of dead processes this process removes from the store. */
   sweeps: Sweeps
   onLeft?: LeaveListener | undefined
 }
 
 export type Sweeps =
-  /** The folders of sessions and one-shot runs, which live for `storedMs` after their worker. */
+  /** The folders of sessions and one-shot runs, which are kept for `storedMs` after their worker has died. */
   | { storedMs: number }
-  /** Plans' folders: nobody needs that of a plan that has ended. */
+  /** Plans' folders, which are not needed after the plan has ended. */
   | { isPlanOver(tenant: TenantId, scope: string): Promise<boolean> }
 
 const HOUR_MS = 3_600_000
-/** A folder that is in use is touched this often, so that no other process takes it for left behind. */
+/** A folder in use is touched this often, so that no other process assumes that it is abandoned. */
 const TOUCH_MS = HOUR_MS / 4
 
 /**
- * Opens the folders of a process that shares no disk with the others: those of sessions, plans and stored one-shot runs are kept in a store. `parent` may be shared
- * anyway, since the process has a folder of its own in it.
+ * Opens the folders of a process that shares no disk with the others: those of sessions, plans and stored one-shot runs are kept in a store. `parent`
+ * itself may be shared, because each process has its own folder in it.
  */
 export const openKeptWorkspaces = async (parent: string, deps: KeptWorkspacesDeps): Promise<KeptWorkspaces> =>
   new KeptWorkspaces(parent, await openRoot(parent), deps)
@@ -47,9 +47,9 @@ export class KeptWorkspaces implements Workspaces {
   readonly #deps: KeptWorkspacesDeps
   readonly #plain: Workspaces
   readonly #folders = new Map<string, KeptFolder>()
-  /** The folders that are being left. One is brought here again only when its former copy is gone. */
+  /** The folders that are being left. A folder is fetched again only after its former copy is gone. */
   readonly #leaving = new Map<string, Promise<void>>()
-  /** Whether the store lacks something of a folder that was left. */
+  /** Whether the store lacks some content of a folder that was left. */
   #isBehind = false
   readonly kept: KeptFiles
 
@@ -85,7 +85,7 @@ export class KeptWorkspaces implements Workspaces {
     this.#deps.onLeft?.({ tenant, scope })
     const folder = this.#take(tenant, scope)
     if (folder)
-      this.#leave(folder, () => folder.release()).catch(() => {}) // Only its copy on this disk is left.
+      this.#leave(folder, () => folder.release()).catch(() => {}) // If this fails, only its copy on this disk remains.
     else this.#plain.release(tenant, scope)
   }
 
@@ -112,7 +112,7 @@ export class KeptWorkspaces implements Workspaces {
     return folder
   }
 
-  /** The folder, if this process has it open, which it has no more then. */
+  /** Returns the folder if this process has it open, and forgets it. */
   #take(tenant: TenantId, scope: string): KeptFolder | undefined {
     const name = workspacePath('', tenant, scope)
     const folder = this.#folders.get(name)
@@ -120,7 +120,7 @@ export class KeptWorkspaces implements Workspaces {
     return folder
   }
 
-  /** `leave` begins when an earlier leaving of the same folder has ended: that one may still store its files. */
+  /** `leave` begins only after an earlier one for the same folder has ended, which may still be storing files. */
   #leave(folder: KeptFolder, leave: () => Promise<void>): Promise<void> {
     const { path } = folder.identity
     const left = (this.#leaving.get(path) ?? Promise.resolve()).then(leave)
@@ -165,29 +165,29 @@ type PlanLook = { objects: Objects; isPlanOver(tenant: TenantId, scope: string):
 
 async function isOver(name: string, { objects, isPlanOver }: PlanLook): Promise<boolean> {
   const found = await objects.find(manifestKey(name))
-  if (!found) return false // Another process has removed it.
+  if (!found) return false // Another process has already removed it.
   const text = (await readAll(found.body, MAX_MANIFEST_BYTES)).toString()
   const { tenant, scope } = (parseJson(text) ?? {}) as Partial<Manifest>
-  if (tenant === undefined || scope === undefined) return false // It is damaged: it stays, and the others are swept.
+  if (tenant === undefined || scope === undefined) return false // A damaged manifest is left as it is; the others are swept.
   return isPlanOver(tenant as TenantId, scope)
 }
 
 const OF_PROCESS = /^process-[0-9a-f]{16}$/
 
-/** Makes the folder of this process in the one that is for its machine. */
+/** Creates the folder of this process in that of its machine. */
 async function openRoot(parent: string): Promise<string> {
   const root = join(parent, `process-${newToken()}`)
   await makeWorkspace(root)
   return root
 }
 
-/** Shows other processes of the machine that this one lives. */
+/** Shows other processes of the machine that this one is alive. */
 async function markRoot(root: string): Promise<void> {
   const now = await fileSystemTime(root)
   if (now) await markWorkspaces([root], now)
 }
 
-/** Removes the folders of processes that have not shown for an hour that they live. */
+/** Removes the folders of processes without a sign of life for an hour. */
 async function sweepRoots(parent: string): Promise<void> {
   const now = await fileSystemTime(parent)
   if (!now) return

@@ -27,7 +27,7 @@ export class ManifestStore {
     this.#objects = objects
   }
 
-  /** For how long the manifest was neither written nor read by this process. */
+  /** How long this process has neither written nor read the manifest. */
   get unusedMs(): number {
     return performance.now() - this.#usedMs
   }
@@ -40,7 +40,7 @@ export class ManifestStore {
     return this.#objects.has(manifestKey(this.#name))
   }
 
-  /** Writes the manifest as the newest owner. A new owner name also gives the objects of this process names of their own. */
+  /** Writes the manifest as the newest owner. A new owner name also gives the objects of this process unique names. */
   async claim(): Promise<Found & { isNew: boolean }> {
     const { tenant, scope } = this.#identity
     for (let tries = 0; tries < CLAIM_TRIES; tries++) {
@@ -59,7 +59,7 @@ export class ManifestStore {
     this.noteUse()
     const tag = await this.#objects.write(manifestKey(this.#name), content, when)
     if (tag !== undefined) return tag
-    const found = await this.#find() // A try whose answer did not come may have written it.
+    const found = await this.#find() // An attempt without an answer may have written it.
     return found && writeManifest(found.manifest) === writeManifest(manifest) ? found.tag : undefined
   }
 
@@ -78,14 +78,14 @@ export class ManifestStore {
 export const unreadable = (cause: unknown): AppError =>
   new AppError('unavailable', 'the stored files cannot be read: report this to the operator', { cause })
 
-/** The manifests of all folders, by their names: `TENANT/SCOPE`, as `workspacePath` makes them. */
+/** The key prefix of all folders' manifests, followed by their names: `TENANT/SCOPE`, as `workspacePath` makes them. */
 export const MANIFESTS = 'folders/'
 
 export const manifestKey = (name: string): string => `${MANIFESTS}${name}`
 
 export const filesPrefix = (name: string): string => `files/${name}/`
 
-/** Deletes a folder's objects, the manifest last: without it nobody would find what is left. */
+/** Deletes a folder's objects; the manifest comes last, because without it remaining objects would not be found. */
 export async function removeKept(objects: Objects, name: string, gate: Gate): Promise<void> {
   if (!(await objects.has(manifestKey(name)))) return
   let keys: string[] = []

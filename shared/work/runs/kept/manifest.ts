@@ -2,30 +2,30 @@ import { relativePath } from '../../../agent/tools/workspace/workspace.ts'
 import { parseJson } from '../../../kernel/json.ts'
 import { shownPath } from './path-bytes.ts'
 
-/** `object` names the object with the content, among those of the folder. `packed`: where the content begins in it, and how long it is as a whole. */
+/** `object` is the name of the stored object with the content. `packed`: where the content begins in this object, and the length of the object. */
 export type StoredContent = { object: string; packed?: { at: number; of: number } }
 
-/** Paths are relative to the folder. Bytes of them that are not UTF-8 are escaped (`path-bytes.ts`). */
+/** Paths are relative to the folder. Bytes that are not UTF-8 are escaped (`path-bytes.ts`). */
 export type KeptFile = StoredContent & { path: string; mode: number; mtimeMs: number; bytes: number; sha256: string }
 export type KeptSubfolder = { path: string; mode: number }
 export type KeptLink = { path: string; target: string }
 
-/** All that is in a folder. Subfolders stand before what they hold. */
+/** The content of a folder. A subfolder is listed before its own content. */
 export type FolderContent = {
   folders: readonly KeptSubfolder[]
   files: readonly KeptFile[]
   links: readonly KeptLink[]
 }
 
-/** The one object that says what a folder holds. `owner` is the process that wrote it, and `revision` counts its writes. */
+/** The object that lists the content of a folder. `owner` is the process that wrote it, and `revision` counts its writes. */
 export type Manifest = FolderContent & { owner: string; revision: number; tenant: string; scope: string }
 
 export const EMPTY_CONTENT: FolderContent = { folders: [], files: [], links: [] }
 
-/** The most that is read of a manifest: 10,000 entries have 4 MB. */
+/** The largest manifest that is read: 10,000 entries take 4 MB. */
 export const MAX_MANIFEST_BYTES = 64 * 1024 * 1024
 
-/** Releases that know only format 1 know neither packed contents nor names that are not UTF-8. */
+/** Releases that read only format 1 support neither packed contents nor names that are not UTF-8. */
 export const writeManifest = (manifest: Manifest): string => {
   const { folders, files, links } = manifest
   const isPlain = [...folders, ...files, ...links].every((each) => each.path.isWellFormed() && !('packed' in each))
@@ -34,7 +34,7 @@ export const writeManifest = (manifest: Manifest): string => {
 
 const FORMATS: readonly unknown[] = [1, 2]
 
-/** Throws when it is no manifest, or names something outside of its folder. */
+/** Throws when the text is not a manifest, or names a path outside of its folder. */
 export function readManifest(text: string): Manifest {
   const manifest = parseJson(text) as (Manifest & { format: unknown }) | undefined
   if (!manifest || !FORMATS.includes(manifest.format))
@@ -51,7 +51,7 @@ const isStored = ({ object, bytes, packed }: KeptFile): boolean =>
 
 const OBJECT = /^[0-9a-f]{16}\/\d+-[0-9a-f]{64}$/
 
-/** Whether two folders hold the same; their objects may have other names. */
+/** Whether two folders have the same content; the names of their objects may differ. */
 export const isSameContent = (one: FolderContent, other: FolderContent): boolean =>
   JSON.stringify(comparable(one)) === JSON.stringify(comparable(other))
 
@@ -64,7 +64,7 @@ const comparable = ({ folders, files, links }: FolderContent) => [
 const byPath = ([one]: (string | number)[], [other]: (string | number)[]): number =>
   String(one) < String(other) ? -1 : 1
 
-/** Whether a path is one that the tools accept, in the spelling that they give it; they do not know names that are not UTF-8. */
+/** Whether the tools accept the path, in their normalised spelling. They do not support names that are not UTF-8. */
 export function isPathInside(path: string): boolean {
   const shown = shownPath(path)
   try {
@@ -74,7 +74,7 @@ export function isPathInside(path: string): boolean {
   }
 }
 
-/** Whether a symbolic link leads to a place inside the folder, by its text. */
+/** Whether the target of a symbolic link is inside the folder. Only its text is checked, not the disk. */
 export function isLinkInside(path: string, target: string): boolean {
   if (target.startsWith('/') || target.includes('\0')) return false
   let depth = path.split('/').length - 1

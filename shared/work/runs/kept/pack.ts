@@ -2,15 +2,15 @@ import { contentOf } from '../../../platform/objects/content.ts'
 import type { ObjectContent } from '../../../platform/objects/port.ts'
 import type { StoredContent } from './manifest.ts'
 
-/** Larger files are sent alone. */
+/** Larger files are each sent as an object of their own. */
 export const SMALL_BYTES = 64 * 1024
 const PACK_BYTES = 1024 * 1024
-/** Fewer are sent alone, too: what a run changes mostly is a few files, of which each is then replaced by itself. */
+/** Fewer small files than this are also sent one by one: most runs change only a few files, and each can then be replaced separately. */
 const LEAST_PACKED = 16
 
 type Waiting = PromiseWithResolvers<StoredContent> & { content: ObjectContent }
 
-/** Puts the contents of many small files into a few objects: a store takes as long for one of them as for a small file. */
+/** Puts the contents of many small files into a few objects: a store takes as long for one such object as for a small file. */
 export class Packer {
   readonly #send: (content: ObjectContent) => Promise<string>
   #waiting: Waiting[] = []
@@ -21,7 +21,7 @@ export class Packer {
     this.#send = send
   }
 
-  /** Resolves when the content is stored, which `sendFull` and `flush` see to. */
+  /** Resolves when `sendFull` or `flush` has stored the content. */
   add(content: ObjectContent): Promise<StoredContent> {
     const waiting = { ...Promise.withResolvers<StoredContent>(), content }
     waiting.promise.catch(() => {}) // The error is thrown where the promise is awaited.
@@ -30,12 +30,12 @@ export class Packer {
     return waiting.promise
   }
 
-  /** Sends what makes a whole object. */
+  /** Sends the waiting contents that fill a whole object. */
   async sendFull(): Promise<void> {
     if (this.#bytes >= PACK_BYTES) await this.flush()
   }
 
-  /** Sends what waits. A failure is that of the contents. */
+  /** Sends all waiting contents. A failure rejects the promises of the contents, not this one. */
   async flush(): Promise<void> {
     const waiting = this.#waiting
     this.#waiting = []

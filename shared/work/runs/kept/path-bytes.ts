@@ -1,14 +1,14 @@
 import { join } from 'node:path'
 
-/** A byte that belongs to no UTF-8 character stands as one of U+DC80 to U+DCFF, which no valid text holds alone. */
+/** A byte that belongs to no UTF-8 character is written as one of U+DC80 to U+DCFF: a valid text never contains one of these alone. */
 const ESCAPE = 0xdc00
 const ESCAPED = /[\udc80-\udcff]/gu
-/** No character of UTF-8 is longer. */
+/** The longest UTF-8 character has this many bytes. */
 const MAX_CHARACTER_BYTES = 4
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** The name of a file as text, also where its bytes are not UTF-8. */
+/** The name of a file as text, even if its bytes are not UTF-8. */
 export function textOf(bytes: Buffer): string {
   const text = bytes.toString()
   if (!text.includes('\ufffd') || Buffer.from(text).equals(bytes)) return text
@@ -25,12 +25,12 @@ function characterAt(bytes: Buffer, at: number): string | undefined {
   for (let length = 1; length <= MAX_CHARACTER_BYTES; length++) {
     try {
       return decoder.decode(bytes.subarray(at, at + length))
-    } catch {} // It is longer, or none.
+    } catch {} // The character is longer, or these bytes are not UTF-8.
   }
   return undefined
 }
 
-/** The bytes of a text that `textOf` has made, where they are not its UTF-8. */
+/** Returns the bytes that `textOf` was given, if they are not UTF-8; otherwise the text itself. */
 export function bytesOf(text: string): string | Buffer {
   if (text.isWellFormed()) return text
   const parts = text.split(/([\udc80-\udcff])/u)
@@ -45,5 +45,5 @@ export function placeOf(root: string, path: string): string | Buffer {
   return typeof bytes === 'string' ? join(root, bytes) : Buffer.concat([Buffer.from(`${root}/`), bytes])
 }
 
-/** The same path with another character in place of each byte that is not UTF-8. */
+/** The path for display: each byte that is not UTF-8 is replaced by a visible character. */
 export const shownPath = (path: string): string => path.replaceAll(ESCAPED, '\ufffd')

@@ -3,30 +3,30 @@ import { ignoring, isAbsent, isUnreadable } from '../../../agent/tools/workspace
 import { isLinkInside, isPathInside, type KeptLink, type KeptSubfolder } from './manifest.ts'
 import { placeOf, textOf } from './path-bytes.ts'
 
-/** `mark` changes when the file does, as far as the file system tells. */
+/** `mark` changes whenever the file system reports a change of the file. */
 export type ScannedFile = { path: string; mode: number; mtimeMs: number; ctimeMs: number; bytes: number; mark: string }
 
 export type Scan = {
   folders: KeptSubfolder[]
   files: ScannedFile[]
   links: KeptLink[]
-  /** What cannot be kept: links that lead out, sockets and the like, names that the tools refuse, and what cannot be read. */
+  /** Entries that cannot be kept: links that point outside, sockets and other special files, names that the tools refuse, and unreadable files. */
   leftOut: string[]
 }
 
 export type ScanLimits = {
   maxBytes: number
-  /** Files, folders and links. */
+  /** Counts files, folders and links. */
   maxFiles: number
 }
 
-/** The folder holds more than is kept. The message is written for the user. */
+/** The folder has more files or bytes than may be kept. The message is written for the user. */
 export class TooMuch extends Error {}
 
-/** A file system answers several questions in little more time than one. */
+/** A file system answers several parallel requests in little more time than one. */
 const AT_ONCE = 64
 
-/** Lists what a folder holds, without following links; `undefined` when there is no folder. Throws `TooMuch`. */
+/** Lists the content of a folder, without following links; `undefined` when there is no folder. Throws `TooMuch`. */
 export async function scanFolder(root: string, limits: ScanLimits): Promise<Scan | undefined> {
   if (!(await ignoring(isUnreadable, lstat(root)))) return undefined
   const scan: Scan = { folders: [], files: [], links: [], leftOut: [] }
@@ -54,7 +54,7 @@ async function namesIn({ leftOut }: Scan, root: string, folder: string): Promise
   return Array.isArray(names) ? names.map(textOf) : []
 }
 
-/** `undefined`: it was removed meanwhile. */
+/** `undefined`: the entry was removed meanwhile. */
 const readable = <T>(reading: Promise<T>): Promise<T | 'refused' | undefined> =>
   ignoring(isGone, reading).catch((cause: unknown) => {
     if (!isUnreadable(cause)) throw cause
@@ -65,10 +65,10 @@ const readable = <T>(reading: Promise<T>): Promise<T | 'refused' | undefined> =>
 const isGone = (cause: unknown): boolean =>
   isAbsent(cause) || (cause instanceof Error && 'code' in cause && cause.code === 'ENOTDIR')
 
-/** All of them: who may do what, set-user-ID, set-group-ID and sticky. */
+/** All mode bits: the permissions, set-user-ID, set-group-ID and sticky. */
 const PERMISSIONS = 0o7777
 
-/** Returns the bytes of what was added, or that it is a folder. */
+/** Returns the size of the added entry in bytes, or that it is a folder. */
 async function addEntry(scan: Scan, root: string, path: string): Promise<number | 'folder'> {
   const place = placeOf(root, path)
   const stats = await readable(lstat(place))

@@ -6,29 +6,29 @@ import { Packer, SMALL_BYTES } from './pack.ts'
 import type { ScannedFile } from './scan.ts'
 import { readContent } from './transfer.ts'
 
-/** The content of a file that was hashed, at a time in milliseconds. */
+/** The hash of a file's content, and when it was computed, in milliseconds. */
 type Hashed = { mark: string; atMs: number; sha256: string; bytes: number }
-/** By their paths. */
+/** The hashed files by path. */
 export type HashedFiles = ReadonlyMap<string, Hashed>
 
 export type Sending = {
-  /** What the store has, and the files that were hashed for it. */
+  /** The manifest in the store, and the files that were hashed for it. */
   manifest: Manifest
   hashed: HashedFiles
-  /** The contents that were sent for a manifest which is not written yet, by their hashes. */
+  /** The contents that were sent for the next manifest, which is not written yet, by hash. */
   sent: Map<string, StoredContent>
   root: string
   prefix: string
   objects: Pick<Objects, 'write'>
   gate: Gate
-  /** Called whenever the store, or the disk, has done something. */
+  /** Called after each step of the store or the disk. */
   onProgress(progress: SaveProgress): void
 }
 
-/** A file that was changed this shortly before it was hashed may change again without another time. */
+/** A file that was changed less than this before it was hashed may change again and keep the same modification time. */
 const RACY_MS = 2_000
 
-/** Sends the contents that the store does not have. A file that has gone, or cannot be read, is in neither result. */
+/** Sends the contents that the store does not have. A file that was removed or cannot be read is in neither result. */
 export async function sendContents(
   scanned: readonly ScannedFile[],
   sending: Sending,
@@ -62,8 +62,8 @@ class Sender {
   }
 
   /**
-   * Hashes a file that may have changed, and sends its content if it is new; a small one perhaps later, with others. Returns `undefined` when
-   * the file has gone.
+   * Hashes a file that may have changed, and sends its content if it is new; a small file may be sent later, together with others. Returns
+   * `undefined` when the file was removed.
    */
   async send({ path, mark, ctimeMs }: ScannedFile): Promise<Hashed | undefined> {
     const { hashed, root } = this.#sending
@@ -104,7 +104,7 @@ class Sender {
     return noted
   }
 
-  /** No object gets the name of one that was deleted: the deletion may be carried out late. */
+  /** A new object never gets the name of a deleted one: the store may execute the deletion late. */
   async #write(content: ObjectContent): Promise<string> {
     const { manifest, prefix, objects } = this.#sending
     const object = `${manifest.owner}/${manifest.revision}-${content.sha256}`
@@ -123,7 +123,7 @@ class Sender {
   }
 }
 
-/** The part of a packed object that files still name, below which these are sent again without it. */
+/** If files still use less than this part of a packed object, their contents are sent again and the object is dropped. */
 const LEAST_USED = 0.5
 
 function* storedContents(

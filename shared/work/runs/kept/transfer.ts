@@ -11,12 +11,12 @@ import type { Gate } from './gate.ts'
 import type { FolderContent, KeptFile } from './manifest.ts'
 import { bytesOf, placeOf } from './path-bytes.ts'
 
-/** A file up to this size is sent as it was when it was hashed. */
+/** A file up to this size stays in memory, so that exactly the hashed content is sent. */
 const IN_MEMORY_BYTES = 2 * 1024 * 1024
 
 /**
- * Reads a file of a folder; `undefined` when it is not there any more, or has become something else. A link that has taken the place of
- * a folder is not followed out.
+ * Reads a file of a folder; `undefined` when the file was removed or replaced by something else. If a folder was replaced by a link
+ * that points outside, the link is not followed.
  */
 export async function readContent(
   root: string,
@@ -40,7 +40,7 @@ export async function readContent(
 
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
 
-/** The tools know no name that is not UTF-8: whether such a file lies inside the folder is asked of the opened file itself. */
+/** The tools do not support names that are not UTF-8: for such a file the opened file itself is checked to be inside the folder. */
 async function openKept(root: string, path: string): Promise<FileHandle> {
   const place = placeOf(root, path)
   if (typeof place === 'string') return openFile(root, path)
@@ -57,7 +57,7 @@ async function openKept(root: string, path: string): Promise<FileHandle> {
   }
 }
 
-/** `ENXIO`: a socket has taken its place. */
+/** `ENXIO`: the file was replaced by a socket. */
 const isGone = (cause: unknown): boolean =>
   isUnreadable(cause) || (cause instanceof Error && 'code' in cause && cause.code === 'ENXIO')
 
@@ -75,7 +75,7 @@ async function largeContent(handle: FileHandle, source: Source): Promise<ObjectC
   return { bytes, sha256, open: () => Readable.from(unchanged(source, { bytes, sha256 })) }
 }
 
-/** Reads the file again. Breaks off before its last bytes when it has changed, so that no object gets the name of another content. */
+/** Reads the file again. Stops before the last bytes when the file has changed, so that no object is stored under the hash of another content. */
 async function* unchanged(
   { root, path, onProgress }: Source,
   { bytes, sha256 }: Pick<ObjectContent, 'bytes' | 'sha256'>,
@@ -99,7 +99,7 @@ async function* unchanged(
 
 type Fetching = { objects: Pick<Objects, 'find'>; keyOf(object: string): string; gate: Gate }
 
-/** Makes a folder at `root`, where there is nothing, with what a manifest lists. Each file is checked by its hash. */
+/** Creates a folder at `root`, which must not exist, with the content of a manifest. The hash of each file is checked. */
 export async function fetchContent(root: string, content: FolderContent, fetching: Fetching): Promise<void> {
   await makeWorkspace(root)
   for (const { path } of content.folders) await mkdir(placeOf(root, path), { mode: 0o700 })
@@ -117,7 +117,7 @@ async function fetchFile(root: string, file: KeptFile, { objects, keyOf }: Fetch
   await makeFile(root, file, found.body)
 }
 
-/** The most that is read of a packed object: it has at most 1 MiB and some small files. */
+/** The largest packed object that is read: an object has at most 1 MiB and a few small files. */
 const MAX_PACK_BYTES = 16 * 1024 * 1024
 
 type Pack = { object: string; files: readonly KeptFile[] }

@@ -1,39 +1,39 @@
 import type { JournalBudget } from '../../../cluster/journal/journal.ts'
 import type { RunEvent } from '../../../kernel/events.ts'
 
-/** Bytes of one run's events that are kept. A run with more is not replayed after its time. */
+/** The limit for the events of one run, in bytes. A run with more cannot be replayed once the process has forgotten it. */
 const MAX_RUN_BYTES = 1024 * 1024
 /** The limit for all runs of a process: above it, runs of tenants with more than an equal share lose their events. */
 export const MAX_CAPTURED_BYTES = 64 * 1024 * 1024
 
-/** An event of a run, its number, and when it came, in milliseconds after the start of the run. `data` are those of its frame, if they are short. */
+/** An event of a run, its number, and its time, in milliseconds after the start of the run. `data` is the data of its frame, if it is short. */
 export type CapturedEvent = { seq: number; atMs: number; event: RunEvent; data?: string | undefined }
 
-/** Data that are longer are not kept: they would be a second copy of the event's texts. */
+/** Longer data is not kept: it would be a second copy of the event's texts. */
 const MAX_DATA_CHARS = 2 * 1024
 
 /**
- * The events of one run, for its replay after its end. The deltas are left out, since the event that follows them has the whole text. It holds the
- * events themselves, which share their texts with the conversation, and short data as they are, so that they need not be rendered again.
+ * The events of one run, for its replay after its end. The deltas are left out, because the event after them has the whole text. The events share
+ * their texts with the conversation. Short data is kept in rendered form, so that it need not be rendered again.
  */
 export class CapturedEvents {
   readonly #room: JournalBudget
   #all: CapturedEvent[] | undefined = []
   #bytes = 0
-  /** Taken for what is kept beside them. */
+  /** Bytes reserved for data that is kept together with the events. */
   #besideBytes = 0
 
-  /** `room` is shared by the runs of a process. */
+  /** `room`: the memory budget, which the runs of a process share. */
   constructor(room: JournalBudget) {
     this.#room = room
   }
 
-  /** `undefined` when they were too long, or are dropped. */
+  /** `undefined` when the events were too long, or were dropped. */
   get all(): readonly CapturedEvent[] | undefined {
     return this.#all
   }
 
-  /** The length of their frames. */
+  /** The length of the events' frames. */
   get bytes(): number {
     return this.#bytes
   }
@@ -48,7 +48,7 @@ export class CapturedEvents {
     this.#all.push(captured)
   }
 
-  /** Takes room for something that is kept as long as they are. */
+  /** Reserves memory for data that is kept as long as the events. */
   reserve(bytes: number): void {
     this.#besideBytes += bytes
     this.#room.add(bytes)
@@ -65,6 +65,6 @@ export class CapturedEvents {
 
 const DELTAS: ReadonlySet<string> = new Set(['text_delta', 'thinking_delta', 'tool_progress'])
 
-/** Whether the event is an increment, which a replay does not need: a later event has the whole. */
+/** Whether the event is an increment, which a replay does not need: a later event has the whole text. */
 export const isDelta = (event: RunEvent): boolean =>
   DELTAS.has(event.type === 'subagent_event' ? event.event_type : event.type)

@@ -10,44 +10,44 @@ import { WriteLoop } from './write-loop.ts'
 export type EndQueueDeps = {
   store: Pick<RunRecordStore, 'add'>
   auditOf(tenant: TenantId): Promise<Kept>
-  /** The least time between two writes, in milliseconds, unless a full batch waits: under load, ends wait for others. */
+  /** The least time between two writes, in milliseconds, unless a full batch waits. Under load, ends therefore wait and are written together. */
   batchMs: number
-  /** How long the end of a plan's step waits for others, in milliseconds: the steps of a plan often end shortly after each other. */
+  /** How long the end of a plan's step waits to be written with others, in milliseconds: the steps of a plan often end shortly after each other. */
   stepWaitMs: number
   metrics: Metrics
   log: Log
 }
 
-/** The part of its runs that a tenant keeps. */
+/** What a tenant keeps of its runs. */
 type Kept = { store_payloads: boolean; retention_days: number }
 
-/** The end of a run that is to be recorded. */
+/** The end of a run that must be recorded. */
 export interface WaitingEnd {
   readonly tenant: TenantId
   readonly kind: RunRecord['kind']
-  /** Read only when it is stored: a recording makes it anew each time. */
+  /** Read only when the record is stored: a recording builds it again at each read. */
   readonly record: RunRecord
-  /** Its events without the deltas, as far as they are known, and the length of their frames. */
+  /** The events of the run without the deltas, if they are known. `eventBytes`: the length of their frames. */
   readonly events?: readonly CapturedEvent[] | undefined
   readonly eventBytes?: number | undefined
   readonly request?: RunRecord['request']
-  /** Called once, when the record is stored or given up. `hasEvents`: its events are stored with it. */
+  /** Called once, when the record is stored or dropped. `hasEvents`: the events are stored with it. */
   settle?(isRecorded: boolean, hasEvents?: boolean): void
 }
 
-/** Ends that wait for the store. Beyond it the oldest of the tenant that has most are dropped, and counted. */
+/** The most ends that wait for the store. Above it the oldest ends of the tenant with the most ends are dropped and counted. */
 const MAX_WAITING = 10_000
 const MAX_BATCH = 500
-/** So many are written without waiting for others: more at once would cost no less for each. */
+/** This many ends are written without waiting for more: a larger batch would cost no less per end. */
 const FULL_BATCH = 100
 
-/** Stores the records of ended runs behind their ends, several with one command, as their tenants want them kept (D20). */
+/** Stores the records of runs after they have ended, several with one command. A record contains only what its tenant keeps (D20). */
 export class EndQueue {
   readonly #deps: EndQueueDeps
   readonly #loop: WriteLoop
   #waiting: WaitingEnd[] = []
   #dueAt = Infinity
-  /** How many were dropped since the last line about them. */
+  /** How many ends were dropped since the last log line about it. */
   #dropped = 0
 
   constructor(deps: EndQueueDeps) {
@@ -72,7 +72,7 @@ export class EndQueue {
     this.#loop.schedule(waitMs)
   }
 
-  /** Resolves when all ends are recorded, or soon after when the store is away. */
+  /** Resolves when all ends are recorded, or shortly after that time when the store does not answer. */
   settled(): Promise<void> {
     this.#dueAt = -Infinity
     return this.#loop.settled()
@@ -125,7 +125,7 @@ export class EndQueue {
     this.#dropped += surplus
   }
 
-  /** One line for all that were dropped since the last try. */
+  /** Logs one line for all ends that were dropped since the last attempt. */
   #reportDropped(): void {
     if (this.#dropped > 0)
       this.#deps.log.error('runs were not recorded: too many wait for the store', { count: this.#dropped })
@@ -138,7 +138,7 @@ export class EndQueue {
   }
 }
 
-/** So many ends, each the oldest of the tenant that has most then. */
+/** Returns this many ends: each is the oldest end of the tenant that then has the most. */
 function surplusOf(waiting: readonly WaitingEnd[], count: number): Set<WaitingEnd> {
   const byTenant = Map.groupBy(waiting, ({ tenant }) => tenant)
   const surplus = new Set<WaitingEnd>()
@@ -149,7 +149,7 @@ function surplusOf(waiting: readonly WaitingEnd[], count: number): Set<WaitingEn
   return surplus
 }
 
-/** Title, attachments, events and request show what a prompt and its answer say. */
+/** Title, attachments, events and request contain text of the prompt and the answer. */
 function asKept(
   { tenant, record, events, eventBytes, request }: WaitingEnd,
   { store_payloads, retention_days: keptDays }: Kept,

@@ -3,17 +3,17 @@ import type { EndedRun, RunRecordStore } from './store.ts'
 
 export type LostRunsDeps = {
   store: Pick<RunRecordStore, 'nextOwner' | 'openOf' | 'add' | 'deleteOpen'>
-  /** Whether the process can no longer record its runs itself. */
+  /** Whether the process is gone, so that it cannot record its runs itself. */
   isGone(owner: string): Promise<boolean>
-  /** Whether another process goes on with the run, and records it. */
+  /** Whether another process continues the run and will record it. */
   goesOn?(run: RunFacts): boolean
   retentionDays(tenant: RunFacts['tenant']): Promise<number>
   now(): Date
 }
 
 /**
- * Tells whether a process is gone for good: whether `isMember` has said so for `afterMs` at least. A process whose entry is missing for a moment
- * is not.
+ * Decides whether a process is gone for good: `isMember` must have returned `false` for at least `afterMs`. An entry that is missing for a
+ * moment does not count.
  */
 export function createAbsence(
   isMember: (owner: string) => Promise<boolean>,
@@ -35,7 +35,7 @@ export function createAbsence(
 }
 
 /**
- * Records the runs that dead processes have left open as `worker_lost`; those that have a record keep it. Returns how many it has looked at.
+ * Records the open runs of dead processes as `worker_lost`; a run that has a record keeps it. Returns the number of runs that were checked.
  * Throws `unavailable`.
  */
 export async function recordLostRuns(deps: LostRunsDeps): Promise<number> {

@@ -10,7 +10,7 @@ export type OpenRunsDeps = {
   store: Pick<RunRecordStore, 'addOpen' | 'deleteOpen'>
   /** This process's name among the owners of open runs. */
   owner(): string
-  /** A run that lasts longer than this is stored as open, in milliseconds; those that begin one after the other are stored together. */
+  /** A run that lasts longer than this is stored as open, in milliseconds. Runs that begin shortly after each other are stored together. */
   openAfterMs: number
   /** The least time between two writes, in milliseconds. */
   batchMs: number
@@ -21,19 +21,22 @@ export type OpenRunsDeps = {
 /** A run of this process. */
 type OpenRun = { readonly facts: RunFacts; readonly hasEnded: boolean }
 
-/** The runs that one document lists as open. `left` are those that are neither recorded nor given up. */
+/** The runs that one document lists as open. `left`: the runs that are neither recorded nor dropped. */
 type Group = { id: string; left: Set<OpenRun> }
 
 const MAX_RUNS = 500
 const MAX_DELETED = 500
-/** Documents that wait for their deletion. Beyond it the newest are left in the store, and counted: most of them are of tries that it did not take. */
+/**
+ * The most documents that wait for deletion. Above it the newest stay in the store and are counted: most of them belong
+ * to writes that the store refused.
+ */
 const MAX_CLOSED = 10_000
 
-/** Stores the runs that last as open, so that the death of this process does not lose them (D20.4). A short run costs no write. */
+/** Stores long runs as open, so that they are not lost when this process dies (D20.4). A short run costs no write. */
 export class OpenRuns {
   readonly #deps: OpenRunsDeps
   readonly #loop: WriteLoop
-  /** Runs that are neither stored as open nor ended, with their starts, oldest first. */
+  /** Runs that are neither stored as open nor ended, with their start times, oldest first. */
   #fresh = new Map<OpenRun, number>()
   readonly #groups = new Map<OpenRun, Group>()
   /** The documents that are no longer needed, oldest first. */
@@ -58,20 +61,20 @@ export class OpenRuns {
     this.#fresh.delete(run)
   }
 
-  /** The run is recorded, or is never recorded. Its document does no harm, so that it can wait for others. */
+  /** The run is recorded, or is never recorded. Its document does no harm, so it can be deleted later, together with others. */
   close(run: OpenRun): void {
     const group = this.#leave(run)
     if (group?.left.size === 0) this.#delete(group, this.#deps.openAfterMs)
   }
 
-  /** Another process goes on with the run. The others of its document are stored as open once more. */
+  /** Another process continues the run. The other runs of its document are stored as open again. */
   abandon(run: OpenRun): void {
     this.#fresh.delete(run)
     const group = this.#leave(run)
     if (group) this.#dissolve(group)
   }
 
-  /** Resolves when no document is left that is not needed, or soon after when the store is away. */
+  /** Resolves when all unneeded documents are deleted, or a little later when the store does not answer. */
   settled(): Promise<void> {
     return this.#loop.settled()
   }
@@ -141,7 +144,7 @@ export class OpenRuns {
     }
   }
 
-  /** Deletes the document, and stores its runs as open once more. */
+  /** Deletes the document, and stores its remaining runs as open again. */
   #dissolve(group: Group): void {
     for (const run of group.left) this.#groups.delete(run)
     const again = [...group.left].filter(({ hasEnded }) => !hasEnded)
@@ -156,7 +159,10 @@ export class OpenRuns {
     this.#loop.schedule(inMs)
   }
 
-  /** A document that is left is read when this process is gone: its runs without a record are called lost then. */
+  /**
+   * Leaves documents in the store when too many wait for deletion. Such a document is read when this process is gone:
+   * its runs without a record then count as lost.
+   */
   #leaveSurplus(): void {
     const left = this.#closed.splice(MAX_CLOSED)
     this.#deps.metrics.count('open_runs_left', left.length)

@@ -4,10 +4,13 @@ import { isJsonObject } from '../../../kernel/json.ts'
 import { truncate } from '../../../kernel/text.ts'
 import type { CapturedEvent } from './captured-events.ts'
 
-/** A call of a model or a tool, a wait for a permission, or a sub-agent at work. */
+/** A call of a model or a tool, a wait for a permission, or the work of a sub-agent. */
 export type Phase = NonNullable<RunSummary['phases']>[number]
 
-/** The phases of a run by the times of its events (D20.5): turns, calls of models and tools, waits for permissions. The last event ends those that are open. */
+/**
+ * The phases of a run by the times of its events (D20.5): turns, calls of models and tools, waits for permissions. The
+ * last event ends all open phases.
+ */
 export function phasesOf(events: readonly CapturedEvent[]): Phase[] {
   const reader = new PhaseReader()
   for (const { atMs, event } of events) reader.note(event, atMs)
@@ -17,10 +20,10 @@ export function phasesOf(events: readonly CapturedEvent[]): Phase[] {
 const MAX_PHASES = 300
 const NAME_CHARS = 120
 
-/** The agent that did something: a sub-agent, or the agent of the run, which has no id. */
+/** The id of the agent of a phase: that of a sub-agent, or `undefined` for the agent of the run. */
 type Agent = string | undefined
 
-/** The id of a call, and the path that its input names. */
+/** The id of a call, and the path in its input. */
 function factsOf({ id, input }: { readonly [field: string]: unknown }): Pick<Phase, 'tool_use_id' | 'path'> {
   const path = isJsonObject(input) ? input['path'] : undefined
   const isShort = typeof path === 'string' && path.length <= PATH_CHARS
@@ -44,7 +47,7 @@ class PhaseReader {
     } else this.#noteOf(undefined, event, atMs)
   }
 
-  /** A sub-agent's event has no type of its own, so its fields are read by name. */
+  /** A sub-agent's event has no TypeScript type of its own, so its fields are read by name. */
   #noteOf(agent: Agent, event: { type: string } & { readonly [field: string]: unknown }, atMs: number): void {
     const call = `${agent} ${String(event['id'])}`
     const name = String(event['tool_name'])
@@ -59,14 +62,14 @@ class PhaseReader {
       const tool = this.#end('tool', call, atMs)
       if (tool && event['is_error'] === true) tool.failed = true
     } else if (event.type === 'turn_end') this.#end('model', String(agent), atMs)
-    // The request of a sub-agent and its decision come once more, as those of the run.
+    // The request of a sub-agent and its decision are also sent as events of the run.
     else if (event.type === 'permission_request')
       this.#begin(String(event['id']), { kind: 'permission', name, agent, atMs })
     else if (event.type === 'permission_resolved') this.#end('permission', String(event['id']), atMs)
     else if (event.type === 'warning') this.#noteWarning(event as unknown as WarningEvent, agent, atMs)
   }
 
-  /** The model is called again after a pause, or another one takes the turn. */
+  /** The model is called again after a pause, or another model takes over the turn. */
   #noteWarning({ code, detail }: WarningEvent, agent: Agent, atMs: number): void {
     if (code === 'transport_retrying') {
       this.#begin(`${agent} ${atMs}`, { kind: 'retry', name: String(detail['reason']), agent, atMs })
@@ -99,7 +102,7 @@ class PhaseReader {
     return phase
   }
 
-  /** A run that fails while a model answers fails by that. One that is cancelled does not wait for the end of a pause. */
+  /** If a run fails while a model answers, the model call is the cause. A cancelled run does not wait for the end of a pause. */
   #endRun(atMs: number, hasFailed: boolean): void {
     for (const phase of this.#open.values()) if (hasFailed && phase.kind === 'model') phase.failed = true
     this.#endAll(atMs)
@@ -107,7 +110,7 @@ class PhaseReader {
       if (phase.kind === 'retry') phase.ended_ms = Math.min(phase.ended_ms ?? atMs, Math.max(atMs, phase.started_ms))
   }
 
-  /** Ends what is open of all agents, or of one. */
+  /** Ends the open phases of all agents, or of one agent. */
   #endAll(atMs: number, agent?: string): void {
     for (const [key, phase] of this.#open) {
       if (agent !== undefined && phase.subagent_id !== agent) continue

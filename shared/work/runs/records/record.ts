@@ -30,7 +30,7 @@ export type EndedStatus = Extract<RunSummary['status'], 'done' | 'failed' | 'can
 /** The record of a run that has ended (D20). */
 export type RunRecord = RunSummary & { status: EndedStatus; ended_at: string }
 
-/** What the record of a run says of the request that began it. */
+/** The facts about the request that the record of a run contains. */
 export const aboutRequest = ({ customer_id, metadata, files: attachments, prompt }: Begun): RunAbout => ({
   ...{ customer_id, metadata, attachments },
   title: titleOf(prompt, TITLE_CHARS),
@@ -38,7 +38,10 @@ export const aboutRequest = ({ customer_id, metadata, files: attachments, prompt
 
 type Begun = Pick<RunRequest, 'customer_id' | 'metadata' | 'files' | 'prompt'>
 
-/** The same of the process that records the run, with the request itself, to begin it again. What it had as a history of its own is not kept, so that it cannot be begun again. */
+/**
+ * The same facts for the process that records the run, with the request itself, so that the run can be started again. A
+ * request with its own history is not kept, so such a run cannot be started again.
+ */
 export const aboutStart = (request: RunRequest, acceptedAt: Date): RunAbout => ({
   ...aboutRequest(request),
   deadline_at: deadlineOf(request, acceptedAt),
@@ -58,13 +61,13 @@ const KEPT = [
   ...(['response_schema', 'allowed_tools', 'tool_choice', 'effort', 'temperature', 'max_output_tokens'] as const),
 ] satisfies readonly (keyof KeptRequest)[]
 
-/** Code points of the title of a run. */
+/** The length of a run's title in code points. */
 export const TITLE_CHARS = 120
 
 export type RunEnd = { status: EndedStatus; endedAt: string; eventCount: number }
 
 /**
- * The fields of a run, with what it has used so far; with `end` its whole record. All of them stand in one object literal, in the order in which the API shows
+ * The fields of a run with its usage so far; with `end` its whole record. All fields are in one object literal, in the order in which the API shows
  * them: copying them from one object into another takes ten times as long.
  */
 export const describeRun = (facts: RunFacts, figures: RunFigures, end?: RunEnd): Partial<RunSummary> =>
@@ -101,7 +104,7 @@ export const describeRun = (facts: RunFacts, figures: RunFigures, end?: RunEnd):
 export const recordOf = (facts: RunFacts, figures: RunFigures, end: RunEnd): RunRecord =>
   describeRun(facts, figures, end) as RunRecord
 
-/** The record of a run whose process died: nobody knows how far it had come. */
+/** The record of a run whose process died: its progress is unknown. */
 export const lostRecord = ({ tenant: _tenant, customer_id, ...facts }: RunFacts, endedAt: string): RunRecord =>
   asJson<RunRecord>({
     ...facts,
@@ -119,5 +122,5 @@ const rounded = (ms: number | undefined) => (ms === undefined ? undefined : Math
 
 type WithUndefined<T> = { [Field in keyof T]: T[Field] | undefined }
 
-/** A record becomes JSON wherever it goes, which has no fields that are `undefined`. Leaving them out here would take longer than all else. */
+/** A record is always rendered as JSON, which leaves out `undefined` fields. Leaving them out here would take longer than all the rest. */
 const asJson = <T extends object>(fields: WithUndefined<T>): T => fields as T

@@ -14,13 +14,13 @@ import type { RunWitness } from './run-witness.ts'
 
 export type RecordedBrokerDeps = {
   history: RunHistory
-  /** Watches the runs that are started here. */
+  /** Watches the runs that this process starts. */
   witness?: RunWitness | undefined
-  /** The sessions that are stored, which outlive their worker (D32). */
+  /** The stored sessions, which outlive their worker (D32). */
   sessions?: StoredSessions | undefined
 }
 
-/** The broker, which also knows the runs that only their records tell of (D20), and the sessions that are in no worker's memory (D32). */
+/** The broker, extended by runs that exist only as records (D20), and by sessions that are in no worker's memory (D32). */
 export const createRecordedBroker = (broker: Broker, { history, witness, sessions }: RecordedBrokerDeps): Broker => ({
   ...broker,
   ...(witness && watchedStarts(broker, witness)),
@@ -47,7 +47,7 @@ export const createRecordedBroker = (broker: Broker, { history, witness, session
   async cancelRun(tenant, runId) {
     await orRecorded(
       async () => [await broker.cancelRun(tenant, runId)],
-      () => history.get(tenant, runId), // It has ended, which is what the caller wants.
+      () => history.get(tenant, runId), // The run has ended already, as the caller wants.
     )
   },
 })
@@ -66,8 +66,8 @@ const watchedStarts = (broker: Broker, witness: RunWitness): Pick<Broker, 'start
 })
 
 /**
- * The frames of a run that a process knows. Where that has dropped the next ones, because the run has ended and others needed the memory, those
- * of its record follow (D20.3), once. The rest of a large frame that has begun comes from nowhere else.
+ * The frames of a run from its process. If the process has dropped the next frames, because the run has ended and others needed the memory, the
+ * frames of the record follow (D20.3), once. The rest of a large frame that was partly sent can come only from the process.
  */
 export function withRest(
   frames: FrameStream,
@@ -84,7 +84,7 @@ export function withRest(
   })
 }
 
-/** A process that has the run knows more than the record, which is read when none does. */
+/** Asks the processes first, because a process that has the run knows more than the record. The record is read when no process has the run. */
 async function orRecorded<A, B>(ask: () => Promise<A>, read: () => Promise<B | undefined>): Promise<A | B> {
   try {
     return await ask()
@@ -99,7 +99,7 @@ async function orRecorded<A, B>(ask: () => Promise<A>, read: () => Promise<B | u
   }
 }
 
-/** A process that knows a run gives its events back once they are stored, and its phases and its request with them. */
+/** A process frees the events of a run once they are stored, and with them its phases and its request. */
 async function withPhases(run: RunSummary, read: () => Promise<RunSummary | undefined>): Promise<RunSummary> {
   const isComplete = run.ended_at === null || run.phases !== undefined
   if (isComplete || run.kind === 'flow' || run.kind === 'plan') return run
@@ -111,7 +111,7 @@ async function withPhases(run: RunSummary, read: () => Promise<RunSummary | unde
   return phases || request ? { ...run, ...(phases && { phases }), ...(request && { request }) } : run
 }
 
-/** When a run has ended, in milliseconds since 1970; `undefined` while it goes on. */
+/** When a run has ended, in milliseconds since 1970; `undefined` while it continues. */
 async function endOf(broker: Pick<Broker, 'getRun'>, tenant: TenantId, runId: string): Promise<number | undefined> {
   try {
     const { ended_at } = await broker.getRun(tenant, runId)
@@ -123,11 +123,11 @@ async function endOf(broker: Pick<Broker, 'getRun'>, tenant: TenantId, runId: st
   }
 }
 
-/** A record is written behind the end of its run. */
+/** A record is written within this time after the end of its run. */
 const RECORDED_WITHIN_MS = 1_000
 const LOOK_EVERY_MS = 50
 
-/** Reads the record of a run, and for a while again where it has none yet. While the store is away there is none. */
+/** Reads the record of a run, and repeats this for a while if there is none yet. Returns none if the store does not answer. */
 async function recordedSoon<T>(
   endedMs: number | undefined,
   read: () => Promise<T | undefined>,
@@ -152,7 +152,7 @@ async function replay(
 ): Promise<FrameStream | undefined> {
   const record = await history.get(tenant, runId)
   if (!record) return undefined
-  // Frames that were stored after the record of a lost run would show another end.
+  // If the run was recorded as lost, frames that its process stored later would show another end.
   const frames = record.event_count === 0 ? undefined : await history.frames(tenant, runId)
   if (frames !== undefined) return piecesOf(frames, after)
   const isSessionKept = areSessionsKept && record.session_id !== undefined
@@ -164,9 +164,9 @@ async function* streamOf(frames: Frames): FrameStream & AsyncGenerator<Frames, v
   yield frames
 }
 
-/** A client takes pieces of this size one after the other, so that a slow one holds little. */
+/** Frames are sent in pieces of this size, so that a slow client takes little memory. */
 const PIECE_CHARS = 64 * 1024
-/** Tells clients that count why numbers are missing. SSE clients ignore a comment. */
+/** Explains to clients why event numbers are missing. SSE clients ignore a comment. */
 const NOTE = ': recorded without deltas\n\n'
 const FRAME = /id: (\d+)\n[^]*?\n\n/gy
 

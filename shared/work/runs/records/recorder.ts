@@ -9,7 +9,7 @@ import { type RecordingOwner, RunRecording } from './recording.ts'
 
 export type RunRecorderDeps = EndQueueDeps & OpenRunsDeps
 
-/** Records every run behind its end. No run waits for it (D20). */
+/** Records every run after it has ended. No run waits for its record (D20). */
 export class RunRecorder implements RecordingOwner {
   readonly #ends: EndQueue
   readonly #open: OpenRuns
@@ -40,7 +40,7 @@ export class RunRecorder implements RecordingOwner {
     this.#open.abandon(recording)
   }
 
-  /** Resolves when the runs that have ended are recorded, or soon after when the store is away. */
+  /** Resolves when the runs that have ended are recorded, or shortly after that time when the store does not answer. */
   async settled(): Promise<void> {
     await this.#ends.settled()
     await this.#open.settled()

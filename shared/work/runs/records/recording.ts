@@ -10,18 +10,21 @@ import type { WaitingEnd } from './end-queue.ts'
 import { type Phase, phasesOf } from './phases.ts'
 import { type RunEnd, type RunFacts, type RunRecord, recordOf } from './record.ts'
 
-/** `bytes` is the length of an event's frame, and `data` its data, where they are rendered. */
+/** `bytes` is the length of an event's frame, and `data` its data, if it is rendered. */
 export type NotedFrame = { bytes: number; data?: string | undefined; isLast: boolean }
 
-/** The owner of all recordings of a process. Each recording calls it when its run has ended, its record is stored, or another process goes on with the run. */
+/**
+ * The owner of all recordings of a process. Each recording calls it when its run has ended, its record is stored, or
+ * another process continues the run.
+ */
 export interface RecordingOwner {
-  /** For the events of its runs. */
+  /** The memory for the events of its runs. */
   readonly room: Pick<JournalMemory, 'budgetOf'>
   /** The run has ended. */
   onEnded(recording: RunRecording): void
-  /** Its record is stored or given up. */
+  /** The record of the run is stored or dropped. */
   onSettled(recording: RunRecording): void
-  /** Another process goes on with the run. */
+  /** Another process continues the run. */
   onAbandoned(recording: RunRecording): void
 }
 
@@ -37,7 +40,7 @@ export class RunRecording implements WaitingEnd {
   #eventCount = 0
   #end: RunEnd | undefined = undefined
   isRecorded = false
-  /** Whether its record has its events, too. */
+  /** Whether the stored record contains the events. */
   isReplayable = false
 
   constructor(facts: RunFacts, figures: RunFigures, owner: RecordingOwner) {
@@ -59,13 +62,13 @@ export class RunRecording implements WaitingEnd {
     return this.facts.kind
   }
 
-  /** Made anew each time. Throws for a run that continues. */
+  /** Built again at each read. Throws while the run continues. */
   get record(): RunRecord {
     if (!this.#end) throw new Error('a run that continues has no record')
     return recordOf(this.facts, this.#figures, this.#end)
   }
 
-  /** Its events without the deltas; `undefined` when they were too long. */
+  /** The events of the run without the deltas; `undefined` when they were too long. */
   get events(): readonly CapturedEvent[] | undefined {
     return this.#events.all
   }
@@ -74,17 +77,17 @@ export class RunRecording implements WaitingEnd {
     return this.#events.bytes
   }
 
-  /** The phases of the run, as far as its events are kept. */
+  /** The phases of the run, if its events are kept. */
   get phases(): Phase[] | undefined {
     return this.events && phasesOf(this.events)
   }
 
-  /** What began the run, as long as its events are kept (D20.6). */
+  /** The request that started the run, as long as its events are kept (D20.6). */
   get request(): KeptRequest | undefined {
     return this.events && this.#request
   }
 
-  /** A long request is not kept. */
+  /** Keeps the request, unless it is too long. */
   keep(request: KeptRequest): void {
     const { length } = JSON.stringify(request)
     if (length > MAX_REQUEST_CHARS) return
@@ -101,7 +104,7 @@ export class RunRecording implements WaitingEnd {
     this.#owner.onEnded(this)
   }
 
-  /** Begins with the events of another process. None above number `lastSeq` was sent. */
+  /** Begins with the events of another process, which sent none above number `lastSeq`. */
   restore(events: readonly (readonly [seq: number, event: RunEvent])[], lastSeq: number): void {
     const atMs = Math.round(this.#figures.ms)
     for (const [seq, event] of events) {
@@ -111,13 +114,13 @@ export class RunRecording implements WaitingEnd {
     this.#eventCount = lastSeq
   }
 
-  /** Another process goes on with the run, and records it. */
+  /** Another process continues the run and records it. */
   abandon(): void {
     this.#events.drop()
     this.#owner.onAbandoned(this)
   }
 
-  /** The record is stored, or nobody stores it any more. */
+  /** The record is stored, or will never be stored. */
   settle(isRecorded: boolean, hasEvents = false): void {
     this.isRecorded = isRecorded
     this.isReplayable = hasEvents

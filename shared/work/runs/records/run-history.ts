@@ -16,13 +16,13 @@ export type RunHistoryDeps = {
   limits?: SearchLimits
 }
 
-/** How many records one request reads at most, and for how long. A page of a very rare kind of runs may be short, and the next one goes on. */
+/** The most records that one request reads, and the longest time. A page of a rare kind of runs may therefore be short; the next page continues. */
 type SearchLimits = { rows: number; ms: number }
 
-/** Lists the runs that processes know. */
+/** Lists the runs that are in the memory of processes. */
 export type ListKnown = (filter: RunFilter) => Promise<RunPage>
 
-/** A run as it was read, and the place behind it. It is listed only if `isKept`: otherwise its time is over. */
+/** A run that was read, and the place after it in the list. It is listed only if `isKept`; otherwise its retention has ended. */
 type Row = { run: RunSummary; place: Place; isKept: boolean }
 type Search = Pick<RunFilter, 'status'> & RunSearch
 type Reading = Search & { pageSize: number; listKnown: ListKnown; onIncomplete(): void }
@@ -30,7 +30,7 @@ type Reading = Search & { pageSize: number; listKnown: ListKnown; onIncomplete()
 const LIMITS: SearchLimits = { rows: 50_000, ms: 2_000 }
 const PAGE = 200
 
-/** The runs of a tenant: those that processes know, and the records that the tenant still keeps. */
+/** The runs of a tenant: those in the memory of processes, and the records that the tenant still keeps. */
 export class RunHistory {
   readonly #deps: RunHistoryDeps
 
@@ -43,12 +43,12 @@ export class RunHistory {
     return found && found.ended_at >= since ? found : undefined
   }
 
-  /** The frames of a run, without its deltas; `undefined` when they are not kept. */
+  /** The frames of a run, without its deltas; `undefined` when its frames are not kept. */
   frames(tenant: TenantId, runId: string): Promise<string | undefined> {
     return this.#deps.store.frames(tenant, runId)
   }
 
-  /** Throws `invalid_request` for an invalid cursor. `incomplete`: runs are missing, since a worker or the store did not answer. */
+  /** Throws `invalid_request` for an invalid cursor. `incomplete`: runs are missing because a worker or the store did not answer. */
   async list(tenant: TenantId, listKnown: ListKnown, request: PageRequest & Search): Promise<RunPage> {
     const { limit, cursor, ...search } = request
     let isIncomplete = false
@@ -105,7 +105,7 @@ export class RunHistory {
         yield { run, place: { part: 'records', after: position }, isKept: run.ended_at >= keptSince }
       }
       if (found.length < pageSize) return
-      await setImmediate() // A store in this process reads without a pause: other work goes on between two pages.
+      await setImmediate() // A store in this process reads without a pause, so other work gets its turn between two pages.
     }
   }
 
@@ -160,11 +160,11 @@ const isNamed = (run: RunSummary, text: string): boolean =>
     name?.toLowerCase().includes(text),
   )
 
-/** The list of runs has three parts: the runs that continue, those that have ended and are not recorded, and the records. */
+/** The list of runs has three parts: the runs that continue, the ended runs without a record, and the records. */
 type Place = { part: KnownPart; cursor: string | undefined } | { part: 'records'; after: RecordPosition | undefined }
 type KnownPart = NonNullable<RunFilter['among']>
 
-/** The cursor of the page that begins behind a place. `listed` names runs of the pages before it. */
+/** The cursor of the page that begins after a place. `listed` names runs of the earlier pages. */
 const writePlace = (place: Place, listed: string): string =>
   place.part === 'records'
     ? encodeCursor([place.part, ...(place.after ?? []), listed])
@@ -183,19 +183,19 @@ function readPlace(cursor: string | undefined): { place: Place; listed: string }
   throw invalidCursor()
 }
 
-/** The runs that a cursor names: two of the longest pages. They fit into the longest cursor that a request may have. */
+/** The most runs that a cursor names: those of two pages of the largest size. They fit into the longest cursor that a request may have. */
 const MAX_NAMED = 400
 /** The last digits of a run's id, which are random: enough to tell it from the runs that its tenant keeps. */
 const DIGITS = 10
 
 /**
- * The runs that were listed before they had a record. A cursor names them, since the record of one that ends between two pages follows on a
- * later page. Of more than it can name, the first are forgotten: their runs may be listed once more.
+ * The runs that were listed before they had a record. A cursor names them, because a run that ends between two pages would be listed again
+ * as a record. If there are too many, the first ones are forgotten, and may be listed twice.
  */
 class ListedRuns {
   readonly #names: Set<string>
 
-  /** `text` is that of an earlier page. */
+  /** `text` comes from the cursor of an earlier page. */
   constructor(text: string) {
     const digits = Buffer.from(text, 'base64url').toString('hex')
     this.#names = new Set(digits.match(NAMES))

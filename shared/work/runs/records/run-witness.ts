@@ -14,26 +14,26 @@ export type RunWitnessDeps = {
   now?: () => number
 }
 
-/** A run that a gateway starts, and what is known of it. */
+/** The facts of a run that a gateway starts. */
 export type WitnessedRun = Pick<
   RunFacts,
   'tenant' | 'kind' | 'session_id' | 'customer_id' | 'metadata' | 'attachments' | 'title'
 >
 
-/** Longer than it takes until a dead worker is noticed. */
+/** Longer than the time until a dead worker is noticed. */
 const REMEMBER_MS = 20_000
 const MAX_REMEMBERED = 20_000
-/** So many more, or those of a second, are forgotten together: each time moves all that stay. */
+/** The oldest entries are removed in groups of this size or once a second, because each removal moves all remaining entries. */
 const FORGET_TOGETHER = 1_000
 const FORGET_EVERY_MS = 1_000
 
-/** The facts of a run at its start, as they were given. `RunFacts` are built from them only for the few runs that are recorded here. */
+/** The facts of a run at its start, as the caller gave them. `RunFacts` are built from them only for the few runs that are recorded here. */
 type Watched = WitnessedRun & Pick<RunFacts, 'run_id' | 'request_id' | 'subject'> & { startedMs: number }
 type Seen = { watched: Watched; terminal: string; endedMs: number }
 
 /**
- * Records in a gateway what a worker could not because it died: the ends that the gateway has delivered shortly before, as they were, and the runs that it
- * has told its clients are lost. The records of a worker that lives come first, and stay.
+ * Lets a gateway record what a dead worker could not: the ends that the gateway has just delivered, and the runs that it reported to clients as lost.
+ * If the worker lives, its own record is written first and stays.
  */
 export class RunWitness {
   readonly #deps: RunWitnessDeps
@@ -55,7 +55,7 @@ export class RunWitness {
     })
   }
 
-  /** The worker of this epoch is gone, and with it what it has not recorded. */
+  /** The worker of this epoch is dead, so its unrecorded runs must be recorded here. */
   onWorkerLost(epoch: number): void {
     const { lost = [], others = [] } = Object.groupBy(this.#seen, ({ watched }) =>
       epochOfRun(watched.run_id) === epoch ? 'lost' : 'others',
@@ -67,7 +67,7 @@ export class RunWitness {
     }
   }
 
-  /** Resolves when all that it records is stored, or soon after when the store is away. */
+  /** Resolves when all that it records is stored, or shortly after that time when the store does not answer. */
   settled(): Promise<void> {
     return this.#deps.ends.settled()
   }
@@ -106,9 +106,9 @@ function lastFrameOf(text: string | Uint8Array): string {
 }
 
 const BEGIN = '\nid: '
-/** The value of a typed answer, which may be long, is the last field of `done`. */
+/** The output of a flow, which may be long, is the last field of `done`. */
 const OUTPUT = ',"output":'
-/** The longest other frame that is looked at: its event is short, unless it is an error with a long message. */
+/** The longest frame without an output that is parsed: such an event is short, unless it is an error with a long message. */
 const TERMINAL_CHARS = 4 * 1024
 
 function headOf(frame: string): string {

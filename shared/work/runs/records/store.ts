@@ -19,12 +19,12 @@ export const RUN_RECORDS: CollectionSpec = {
   hasBody: true,
 }
 
-/** The events of a run that has ended, as SSE frames, where they are too long to be part of its record. */
+/** The events of a run that has ended, as SSE frames, if they are too long to be part of its record. */
 export const RUN_EVENTS: CollectionSpec = { name: 'run_events', key: ['run_id'], expiresBy: 'expires_ms' }
 
 /**
- * The runs that a process had begun and not yet recorded, a few in each document. Those that its death leaves behind were lost. They belong to no
- * tenant, so that one query finds those of all.
+ * The runs that a process had begun and not yet recorded, a few in each document. If the process dies, these runs are lost. The documents belong
+ * to no tenant, so that one query finds those of all tenants.
  */
 export const OPEN_RUNS: CollectionSpec = {
   name: 'open_runs',
@@ -33,14 +33,14 @@ export const OPEN_RUNS: CollectionSpec = {
   filters: ['owner'],
 }
 
-/** A record, and the events of its run without the deltas; `undefined` when they are not kept. */
+/** A record, and the events of its run without the deltas; `undefined` when the events are not kept. */
 export type EndedRun = {
   tenant: TenantId
   record: RunRecord
   events?: readonly CapturedEvent[] | undefined
-  /** The length of their frames. */
+  /** The length of the events' frames. */
   eventBytes?: number | undefined
-  /** What began the run, beside its events. */
+  /** The request that started the run. */
   request?: RunRecord['request']
   keptDays: number
 }
@@ -48,7 +48,7 @@ export type EndedRun = {
 /** `owner` names the process: its epoch. */
 export type OpenRuns = { id: string; owner: string; runs: RunFacts[] }
 
-/** The position of the last record that the reader has. */
+/** The position of the last record that the reader has received. */
 export type RecordPosition = readonly [startedAt: string, runId: string]
 export type RecordQuery = {
   after?: RecordPosition | undefined
@@ -59,23 +59,23 @@ export type RecordQuery = {
 
 /** Every method throws `unavailable` when the store does not answer. */
 export interface RunRecordStore {
-  /** Stores each record unless its run has one. Can be repeated. */
+  /** Stores each record unless its run has one. May be repeated. */
   add(ended: readonly EndedRun[]): Promise<void>
-  /** With the phases of the run and its request, if they are kept. */
+  /** Returns the record with the phases and the request, if they are kept. */
   get(tenant: TenantId, runId: string): Promise<RunRecord | undefined>
-  /** Newest first, without them. */
+  /** Returns records without phases and request, newest first. */
   page(tenant: TenantId, query: RecordQuery): Promise<RunRecord[]>
   /** The frames of a run, without its deltas. */
   frames(tenant: TenantId, runId: string): Promise<string | undefined>
 
   addOpen(open: OpenRuns): Promise<void>
   deleteOpen(ids: readonly string[]): Promise<void>
-  /** The next process, in the order of their names, that has left open runs. */
+  /** The next process, in the order of names, that has stored open runs. */
   nextOwner(after: string | undefined): Promise<string | undefined>
   openOf(owner: string): Promise<OpenRuns[]>
 }
 
-/** Nobody waits for a record, so it need not survive a power failure. */
+/** No run waits for its record, so a record need not survive a power failure. */
 const BEHIND = { durability: 'ordered' } as const
 
 const OPEN_PAGE = 100
@@ -88,7 +88,8 @@ export function createRunRecordStore(store: Store): RunRecordStore {
     async add(ended) {
       const long = ended.filter((each) => each.events && !isShort(each))
       await events.insertMissing(await Promise.all(long.map(eventsDocument)), BEHIND)
-      await records.insertMissing(ended.map(recordDocument), BEHIND) // Last, so that whoever finds the record finds its events.
+      // Last, so that a reader who finds the record also finds its events.
+      await records.insertMissing(ended.map(recordDocument), BEHIND)
     },
     get: async (tenant, runId) => whole(await records.get(tenant, { run_id: runId })),
     async page(tenant, { after, since, limit }) {
@@ -122,19 +123,19 @@ export function createRunRecordStore(store: Store): RunRecordStore {
 const expiryOf = ({ record, keptDays }: Pick<EndedRun, 'record' | 'keptDays'>): number =>
   Date.parse(record.ended_at) + keptDays * DAY_MS
 
-/** A record that holds its events is one document less. */
+/** Events up to this size are stored in the record, which saves a document. */
 const SHORT_BYTES = 2 * 1024
 const isShort = ({ eventBytes = 0 }: EndedRun): boolean => eventBytes <= SHORT_BYTES
 
 /**
- * What a document has beside the record, as the JSON of its body: events if they are short, else the phases, and the request. Earlier versions stored both in the document,
- * the phases as a text, and before that short events as frames.
+ * The JSON body of a document, which is not part of the record: the events if they are short, otherwise the phases; and the request. Earlier versions
+ * stored both in the document itself, the phases as a text; still earlier ones stored short events as frames.
  */
 type Beside = { events?: StoredEvent[]; phases?: Phase[]; frames?: string; request?: RunRecord['request'] }
 type Earlier = Omit<Beside, 'phases' | 'request'> & { phases?: string }
 type StoredEvent = [seq: number, atMs: number, type: RunEvent['type'], data: JsonObject]
 
-/** Makes the JSON itself: copying the fields of a record takes longer than to render them. */
+/** Builds the JSON here: copying the fields of a record takes longer than rendering them. */
 function recordDocument(ended: EndedRun): OwnedDocument {
   const { tenant, record } = ended
   const { run_id, started_at } = record
@@ -143,7 +144,7 @@ function recordDocument(ended: EndedRun): OwnedDocument {
   return { tenant, doc: { run_id, started_at, expires_ms }, json, body: bodyOf(ended) }
 }
 
-/** Made without parsing anything: the data of events are JSON already. */
+/** Built without parsing: the data of events is JSON already. */
 function bodyOf(ended: EndedRun): string | undefined {
   const { events, request } = ended
   if (!events) return undefined

@@ -1,25 +1,25 @@
 export type WriteLoopDeps = {
-  /** Writes what waits, or a part of it. Resolves with `false` when the store did not take it; never rejects. */
+  /** Writes the waiting data, or a part of it. Resolves with `false` when the store did not accept it; never rejects. */
   write(): Promise<boolean>
   /** In how many milliseconds the next write is due; `undefined` when nothing waits. */
   dueInMs(): number | undefined
-  /** The least time between two writes, in milliseconds: under load, what waits is written together. */
+  /** The least time between two writes, in milliseconds: under load, waiting data is written together. */
   leastMs(): number
   /** Whether so much waits that the next write need not wait for more. */
   isFull?(): boolean
 }
 
 const RETRY_MS = 1_000
-/** How long `settled` waits for a store that is away. */
+/** How many attempts `settled` waits for a store that does not answer. */
 const SETTLE_TRIES = 3
 
-/** Writes behind what happens, one write at a time: at once when it was idle, and a second after a write that the store did not take. */
+/** Writes in the background, one write at a time: at once when it was idle, and a second after a write that the store did not accept. */
 export class WriteLoop {
   readonly #deps: WriteLoopDeps
   #timer: NodeJS.Timeout | undefined
   #dueAt = Infinity
   #earliestAt = -Infinity
-  /** The end of the pause after a write that the store did not take. */
+  /** The end of the pause after a write that the store did not accept. */
   #retryAt = -Infinity
   #writing: Promise<boolean> | undefined
 
@@ -27,7 +27,7 @@ export class WriteLoop {
     this.#deps = deps
   }
 
-  /** Writes in `ms` milliseconds, later when that is too soon after the last write, or sooner when a write is due before. */
+  /** Writes in `ms` milliseconds: later if the last write was too recent, sooner if an earlier write is due. */
   schedule(ms = 0): void {
     const now = performance.now()
     const dueAt = Math.max(now + ms, this.#deps.isFull?.() ? this.#retryAt : this.#earliestAt)
@@ -37,7 +37,7 @@ export class WriteLoop {
     this.#timer = setTimeout(() => void this.#flush(), dueAt - now).unref()
   }
 
-  /** Resolves when all that is due is written, or soon after when the store is away. */
+  /** Resolves when all due data is written, or shortly after that time when the store does not answer. */
   async settled(): Promise<void> {
     for (let tries = 0; tries < SETTLE_TRIES && (this.#writing || this.#deps.dueInMs() === 0); ) {
       if (!(await this.#flush())) tries++

@@ -14,11 +14,11 @@ export type Column = {
   width: string
   /** It cannot be left out. */
   isFixed?: boolean
-  /** It is shown until somebody chooses. */
+  /** Whether the column is shown by default. */
   isUsual?: boolean
   /** A figure. */
   isRight?: boolean
-  /** Runs over more than one line. */
+  /** The text may take more than one line. */
   isWhole?: boolean
   cell(run: Run): ComponentChildren
 }
@@ -85,7 +85,7 @@ const pairsOf = (metadata: Readonly<Record<string, string>>): string | undefined
     .map(([name, value]) => `${name}=${value}`)
     .join(', ') || undefined
 
-/** The columns that are shown: those that are kept, or the usual ones. */
+/** The shown columns: the saved choice, or the default columns. */
 export const columnsOf = (kept: readonly string[] | undefined): readonly Column[] =>
   COLUMNS.filter(({ id, isFixed, isUsual = false }) => isFixed || (kept?.includes(id) ?? isUsual))
 

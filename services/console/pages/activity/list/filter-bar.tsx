@@ -11,7 +11,10 @@ const HINT = 'An id, or text in titles and names'
 
 type Edited = { param: string; value: string }
 
-/** What narrows the list: a search, and a chip for each filter. All are part of the address, so that a copied address is the view. */
+/**
+ * The filters of the list: a search field, and a chip for each filter. All of them are part of the address, so that a
+ * copied address opens the same view.
+ */
 export function FilterBar({ query, children }: { query: URLSearchParams; children: ComponentChildren }) {
   const edited = useSignal<Edited | undefined>(undefined)
   const active = activeIn(query)
@@ -117,7 +120,7 @@ const Chip = ({ active, onEdit, onRemove }: ChipProps) => (
 
 type EditorProps = { edited: Edited; onApply(changes: Changes): void; onClose(): void }
 
-/** The field of a filter, in the place of its chip. Enter applies it, Escape leaves it as it was; an empty one is removed. */
+/** The field of a filter, which replaces its chip. Enter applies the filter, Escape cancels the change; an empty filter is removed. */
 function Editor({ edited: { param, value }, onApply, onClose }: EditorProps) {
   const isPair = param.startsWith(METADATA)
   const name = useSignal(isPair ? param.slice(METADATA.length) : '')
@@ -193,7 +196,7 @@ function Value({ label, param, typed, onTyped }: ValueProps) {
   )
 }
 
-/** A value as its field has it: times in the reader's own zone. */
+/** A value in the format of its field: times are in the reader's time zone. */
 function typedOf(param: string, value: string): string {
   const { form, factor = 1 } = FILTERS[param] ?? {}
   if (value === '') return ''

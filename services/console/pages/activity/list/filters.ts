@@ -3,12 +3,12 @@ import { serverNow } from '../../../base/clock.ts'
 import { absolute, duration, money } from '../../../base/format.ts'
 import { CODES } from '../../../parts/run/causes.ts'
 
-/** A filter of `GET /runs`, by the name of its parameter, which is the one of the address, too. */
+/** A filter of `GET /runs`, by the name of its parameter. The console's address uses the same name. */
 export type Filter = {
   label: string
   form: 'choice' | 'text' | 'number' | 'time'
   choices?: readonly string[]
-  /** The parameter's value for each one that is typed, as 1,000 ms for a second. */
+  /** The factor from the typed unit to the parameter's unit, such as 1,000 from seconds to milliseconds. */
   factor?: number
   /** The value in words. */
   show?(value: string): string
@@ -37,7 +37,7 @@ export const FILTERS: Readonly<Record<string, Filter>> = {
   until: { label: 'Started before', form: 'time', show: absolute },
 }
 
-/** Begins the parameters of the caller's own pairs: each has a name of its own. */
+/** The prefix of the parameters for metadata: each key is a parameter of its own. */
 export const METADATA = 'metadata.'
 
 /** A filter that the address has. */
@@ -52,7 +52,10 @@ export function activeIn(query: URLSearchParams): readonly Active[] {
   return [...known, ...pairs.map(([param, value]) => ({ param, label: param.slice(METADATA.length), value }))]
 }
 
-/** The value of a filter in words. One that cannot be read, as somebody has typed it into the address, stays as it is; the server says what is wrong. */
+/**
+ * The value of a filter in words. An invalid value, for example one that was typed into the address, stays unchanged;
+ * the server reports the error.
+ */
 export function shown({ param, value }: Active): string {
   try {
     const text = FILTERS[param]?.show?.(value)
@@ -62,7 +65,7 @@ export function shown({ param, value }: Active): string {
   }
 }
 
-/** The filters of the address as those of the API. Spans begin at a full minute, so that the list is not read again all the time. */
+/** The filters of the address, translated for the API. Time spans begin at a full minute, so that the list is not read again all the time. */
 export function queryOf(query: URLSearchParams): Readonly<Record<string, string>> {
   const { span = '', ...given } = Object.fromEntries(activeIn(query).map(({ param, value }) => [param, value]))
   const q = query.get('q')
@@ -70,7 +73,7 @@ export function queryOf(query: URLSearchParams): Readonly<Record<string, string>
   return { ...given, ...(since && { since }), ...(q && { q }) }
 }
 
-/** Where a text that is searched for leads: to the run or the session of this id, or else to what has it in a name. */
+/** The address for a search text: the run or the session with this id, otherwise the list of runs whose names contain the text. */
 export function searchFor(text: string): { run: string } | { filters: Record<string, string | undefined> } {
   if (/^(run|trace)_[0-9a-f]{32}$/.test(text)) return { run: text.replace(/^trace_/, 'run_') }
   return { filters: text.startsWith('sess_') ? { session_id: text, q: undefined } : { q: text } }

@@ -3,10 +3,10 @@ import { caller } from '../../../api/caller.ts'
 import { keep, kept } from '../../../base/browser-store.ts'
 import { ofTab } from '../../../base/tab.ts'
 
-/** The filters of a list under a name, as the query of its address. */
+/** A saved view: the filters of a list as the query of an address, under a name. */
 export type View = { name: string; query: string }
 
-/** How a person looks at the list of runs. The browser keeps it, for each person of each tenant apart. */
+/** A person's settings for the list of runs. The browser keeps them separately for each person of each tenant. */
 export type Kept = { views: readonly View[]; columns?: readonly string[] | undefined }
 
 const MOST_VIEWS = 50
@@ -21,7 +21,7 @@ const current = ofTab(() => signal(read()))
 
 export const keptViews = (): Kept => current().value
 
-/** Changes what is kept now, which another tab may have changed meanwhile. */
+/** Changes the stored settings. They are read again first, because another tab may have changed them. */
 export function keepViews(change: (kept: Kept) => Kept): void {
   const next = change(read())
   keep('localStorage', nameOf(), JSON.stringify(next))
@@ -40,7 +40,7 @@ export const saveView = (name: string, query: string): void =>
 export const deleteView = (name: string): void =>
   keepViews(({ views, ...others }) => ({ ...others, views: views.filter((view) => view.name !== name) }))
 
-/** What cannot be read, as another release or a person has changed it, is as if nothing was kept. */
+/** Settings that cannot be read, because another release or a person has changed them, are ignored. */
 function read(): Kept {
   try {
     const { views, columns } = JSON.parse(kept('localStorage', nameOf()) ?? '{}') as Partial<Kept>

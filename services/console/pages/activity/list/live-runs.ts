@@ -10,7 +10,7 @@ import { tellFailure } from '../../../base/announce.ts'
 
 type Run = Schema<'Run'>
 type Page = { items: readonly Run[]; next: string | undefined; isIncomplete: boolean }
-/** The newest page, and the runs that were shown as going on and are not on it. */
+/** The newest page, and the runs that were shown as running and are not on this page. */
 type Fresh = Page & { others: readonly Run[] }
 
 const FIRST = 50
@@ -19,8 +19,8 @@ const MORE = 100
 const MOST_OTHERS = 10
 
 /**
- * The list of runs as its reader sees it: what is shown stays at its place, whatever begins meanwhile, and a run that has changed does so where
- * it stands. Runs that are new are counted until the reader asks for them.
+ * The list of runs as its reader sees it: shown runs keep their position when others begin, and a changed run is updated in place. New runs are
+ * only counted until the reader asks for them.
  */
 export class LiveRuns implements List<Run> {
   readonly state = signal<Loaded<Page>>({ data: undefined, error: undefined, isLoading: true })
@@ -58,7 +58,7 @@ export class LiveRuns implements List<Run> {
     return this.news.length > 0 && this.news.length === this.#newest.state.value.data?.items.length
   }
 
-  /** Shows what is new above the rest, or alone where runs between the two are not known. */
+  /** Shows the new runs above the others; alone if the runs between the two groups are unknown. */
   readonly showNews = (): void => {
     const { data: newest } = this.#newest.state.peek()
     const { data: shown } = this.state.peek()
@@ -103,7 +103,7 @@ export class LiveRuns implements List<Run> {
 
 const concerns = ({ event }: TenantEvent) => event.startsWith('run.')
 
-/** What is shown, with what has changed of it. A run that is as before stays the same object, and is not drawn again. */
+/** The shown runs with their changes. An unchanged run stays the same object and is not drawn again. */
 function updated(shown: Page, { items, others, isIncomplete }: Fresh): Page {
   const fresh = new Map([...others, ...items].map((run) => [run.run_id, run]))
   const next = shown.items.map((run) => {

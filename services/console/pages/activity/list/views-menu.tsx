@@ -12,7 +12,7 @@ const GIVEN = [
   { name: 'Waits for somebody', query: 'status=waiting' },
 ] as const
 
-/** The saved views, and a field to save the one that is shown. */
+/** The saved views, and a field to save the current view. */
 export function ViewsMenu({ query }: { query: URLSearchParams }) {
   const shown = new URLSearchParams([...query].filter(([param]) => param !== 'compare')).toString()
   return (

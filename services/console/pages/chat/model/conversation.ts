@@ -14,18 +14,18 @@ import { type Exchange, exchangesOf, isSilent } from './exchange.ts'
 import { begin, type Message, nameOf } from './first-message.ts'
 import { type Versions, versionsOf } from './versions.ts'
 
-/** A session as this tab shows it: its history, and the runs that it follows, whoever has started them. */
+/** A session as this tab shows it: its history, and the runs that the tab follows, even if someone else has started them. */
 export class Conversation {
   readonly id: string
   readonly exchanges = signal<readonly Exchange[]>([])
   readonly info = signal<Schema<'SessionInfoResponse'> | undefined>(undefined)
-  /** `gone`: sessions live in the memory of a worker, and end when they are idle for too long. */
+  /** `gone`: the session has ended, because it was idle for too long in the memory of its worker. */
   readonly state = signal<'loading' | 'ready' | 'gone' | Error>('loading')
   /** The versions of the messages that have several, by their ids. */
   readonly versions = signal<ReadonlyMap<string, Versions>>(new Map())
   /** The message that the server has refused last, for its writer. */
   readonly refused = signal<{ message: Message; cause: Error } | undefined>(undefined)
-  /** That of the server, or the one that it will have. */
+  /** The title from the server, or the title that the server will give. */
   readonly title = computed(() => this.info.value?.title ?? nameOf(this.exchanges.value[0]?.prompt ?? ''))
   /** The run that answers now, and those that wait for it. */
   readonly open = computed(() => this.exchanges.value.filter(({ live }) => live && !live.isOver))
@@ -33,7 +33,7 @@ export class Conversation {
   readonly #runs: Runs
   readonly #abort = new AbortController()
   #loading: Promise<void> = Promise.resolve()
-  /** The last message of the branch that is shown, `null` before the first one; `undefined` for that of the newest message. */
+  /** The last message of the shown branch; `null` before the first message, `undefined` for the branch of the newest message. */
   #head: string | null | undefined
   /** Whether messages have versions. */
   #isSplit = false
@@ -45,7 +45,7 @@ export class Conversation {
     this.#runs = createRuns(transport())
   }
 
-  /** Reads the history and follows what goes on, until the returned function is called. The runs themselves go on. */
+  /** Reads the history and follows the running runs, until the returned function is called. The runs themselves continue. */
   readonly watch = (): (() => void) => {
     this.#loading = this.load()
     const stop = onEvent((event) => this.#onEvent(event))
@@ -77,7 +77,7 @@ export class Conversation {
     }
   }
 
-  /** Sends a message. While another one is answered it waits in the session's queue. */
+  /** Sends a message. While another message is answered, it waits in the session's queue. */
   readonly send = async (message: Message): Promise<void> => {
     this.refused.value = undefined
     await this.#loading // Its run would be among the history, too.
@@ -102,7 +102,7 @@ export class Conversation {
     live.told.value = [...live.told.peek(), { kind: 'steered', id, text }]
   }
 
-  /** Sends a message in the place of another one, whose branch stays. */
+  /** Sends a message that replaces another one. The branch of the other message is kept. */
   readonly sendInstead = async (exchange: Exchange, prompt: string): Promise<void> => {
     const { parentId: after = await this.#placeOf(exchange.live?.id) } = exchange
     const exchanges = this.exchanges.peek()
@@ -119,7 +119,7 @@ export class Conversation {
     await (this.#loading = this.load())
   }
 
-  /** Makes a conversation that goes on by itself from the end of this exchange. Returns its id. */
+  /** Creates a separate conversation that continues from the end of this exchange. Returns its id. */
   readonly fork = async ({ runId, live, lastId }: Exchange): Promise<string> => {
     const { session_id: id } = await this.#session.fork(runId ?? live?.id ?? lastId ?? '')
     begin({ id, title: this.title.peek(), isWorking: false })
@@ -131,7 +131,7 @@ export class Conversation {
       if (live?.id !== undefined) await this.#runs.cancel(live.id).catch(tellFailure)
   }
 
-  /** Follows a run that another device, or this tab before a reload, has started. */
+  /** Follows a run that another device has started, or this tab before a reload. */
   #join(runId: string): void {
     const exchanges = this.exchanges.peek()
     if (exchanges.some(({ live }) => isOf(live, runId))) return
@@ -149,14 +149,14 @@ export class Conversation {
     return head === null ? [] : this.#session.messages(head === undefined ? {} : { head }).all()
   }
 
-  /** The newest branches; none where there is but one. */
+  /** The newest branches; empty if there is only one. */
   async #branches(): Promise<SessionMessage[][]> {
     const page = await this.#session.messages({ limit: 1 }).page()
     const { branches = [] } = page as Partial<Schema<'ListMessagesResponse'>>
     return branches.length > 1 ? Promise.all(branches.slice(-MOST_BRANCHES).map((head) => this.#branch(head))) : []
   }
 
-  /** The message before the prompt of a run; `undefined` for a run that has left nothing in the history. */
+  /** The message before the prompt of a run; `undefined` for a run without a message in the history. */
   async #placeOf(runId: string | undefined): Promise<string | null | undefined> {
     const messages = await this.#branch(runId).catch(() => [])
     return messages.find(({ run_id: of }) => of === runId)?.parent_id
@@ -201,7 +201,7 @@ export class Conversation {
     if (info && !this.#abort.signal.aborted) this.info.value = info
   }
 
-  /** The history does not tell why a run has left no answer; its record does. */
+  /** The history does not contain the reason why a run has no answer; the record of the run does. */
   async #learnEnds(): Promise<void> {
     if (!this.exchanges.peek().some(isSilent)) return
     const runs = await this.#runs
@@ -222,10 +222,10 @@ export class Conversation {
 
 type SessionMessage = Schema<'SessionMessage'>
 
-/** The versions of messages are counted among this many branches, the newest ones. */
+/** The versions of messages are counted among at most this many of the newest branches. */
 const MOST_BRANCHES = 20
 
-/** Only for this many runs, the newest ones, it is shown how they ended. */
+/** The end is shown only for this many of the newest runs. */
 const MOST_RUNS = 200
 
 /** A run that this tab follows, with its place in the history, and with its whole prompt. */
@@ -234,6 +234,6 @@ function placed(exchange: Exchange, history: readonly Exchange[]): Exchange {
   return id === undefined || parentId === undefined ? exchange : { ...exchange, id, parentId, prompt }
 }
 
-/** Whether it is the run of this id, or may be: a message that was just sent has none yet. */
+/** Whether this is, or may be, the run with this id: a message that was just sent has no run id yet. */
 const isOf = (live: LiveRun | undefined, runId: string | undefined): boolean =>
   live !== undefined && (live.id === undefined ? !live.isOver : live.id === runId)

@@ -7,10 +7,13 @@ import { upload } from '../../../api/upload.ts'
 import { tell } from '../../../base/announce.ts'
 import { bytes } from '../../../base/format.ts'
 
-/** A file of a message. `source`: its bytes, where this tab has sent them. */
+/** A file of a message. `source`: its bytes, if this tab has sent them. */
 export type SentFile = Schema<'AttachedFile'> & { source?: Blob }
 
-/** `source`: its bytes, while it can be sent again or shown. `kept`: what the server says of it, once it has all of it. `problem`: why it cannot go along. */
+/**
+ * `source`: its bytes, while the file can be sent again or shown. `kept`: the server's description, after the upload.
+ * `problem`: why the file cannot be sent with the message.
+ */
 export type DraftFile = {
   readonly key: string
   readonly name: string
@@ -19,12 +22,15 @@ export type DraftFile = {
   readonly share: number
   readonly kept?: Schema<'AttachedFile'>
   readonly problem?: string
-  /** It was sent with a message before, so the server may have it: that message may have arrived although it seemed to be refused. */
+  /** The file was sent with a message before, so the server may already have it: that message may have arrived although it seemed to fail. */
   readonly wasSent?: boolean
   readonly abort: AbortController
 }
 
-/** The files of a message that is being written. Each is sent as soon as it is added, one after the other: a browser has few connections. */
+/**
+ * The files of a message that is being written. Each file is sent as soon as it is added. The files are sent one after
+ * the other, because a browser has few connections.
+ */
 export class DraftFiles {
   readonly list = signal<readonly DraftFile[]>([])
   /** Whether the message can be sent with them. */
@@ -50,7 +56,7 @@ export class DraftFiles {
     if (file.source instanceof File) this.#begin(file.source)
   }
 
-  /** Nobody goes on with the message. */
+  /** The message is discarded. */
   drop(): void {
     for (const file of this.list.peek()) this.remove(file)
   }
@@ -62,7 +68,7 @@ export class DraftFiles {
     return taken
   }
 
-  /** The message was refused: its files are here again, with the reason at the one that the server has named. */
+  /** The message was refused: its files return to the draft, with the reason at the file that the server named. */
   putBack(files: readonly SentFile[], refused: Error): void {
     const [, named] = /^\/attachments\/(\d+)/.exec((isRefusal(refused, 400) && refused.param) || '') ?? []
     const back = files.map(({ source, ...kept }, i): DraftFile => {
@@ -111,7 +117,7 @@ function tooLarge({ type, size }: File): string | undefined {
 
 const limits = () => ({ ...WITHOUT_LIMITS, ...caller().peek()?.run_limits })
 
-/** For an older server, whose `GET /me` has no limits of files: it refuses a file that is too large by itself. */
+/** For an older server, whose `GET /me` has no limits of files: such a server refuses a file that is too large. */
 const WITHOUT_LIMITS: Readonly<Record<'attachments' | 'image_bytes' | 'attachment_bytes', number>> = {
   attachments: Number.POSITIVE_INFINITY,
   image_bytes: Number.POSITIVE_INFINITY,

@@ -3,20 +3,20 @@ import type { Block } from '../../../../../shared/client/view/run-view.ts'
 import type { LiveRun } from '../../../parts/run/live-run.ts'
 import type { SentFile } from './draft-files.ts'
 
-/** A prompt and what answers it. `blocks` alone are those of the history; `live` is a run that this tab follows. */
+/** A prompt and its answer. `blocks` is an answer of the history; `live` is a run that this tab follows. */
 export type Exchange = {
   key: string
   prompt: string | undefined
   /** Those of the prompt. */
   files?: readonly SentFile[]
   runId: string | undefined
-  /** The message of the user, and the one before it; not known of a run that this tab has only followed. */
+  /** The user's message, and the message before it; unknown for a run that this tab has only followed. */
   id?: string
   parentId?: string | null
   at: string | undefined
   blocks: readonly Block[]
   live?: LiveRun
-  /** The newest message of it. */
+  /** The newest message of the exchange. */
   lastId?: string
   /** How its run failed, or was cancelled. */
   code?: string

@@ -8,15 +8,15 @@ export type Message = Pick<Schema<'SendMessageRequest'>, 'prompt' | 'model' | 'p
   files?: readonly SentFile[]
 }
 
-/** The first message of a session that was just created, on its way to the view of that session. */
+/** The first message of a session that was just created, which the view of that session must send. */
 const waiting = ofTab(() => new Map<string, Message>())
 
-/** A conversation that this tab has begun, and that the list of the server does not have yet. */
+/** A conversation that this tab has begun, and that the server does not list yet. */
 export type Begun = { id: string; title: string; isWorking: boolean }
 
 export const begun = ofTab(() => signal<readonly Begun[]>([]))
 
-/** Puts a new conversation on the list, before the server has it there. */
+/** Puts a new conversation on the list, before the server lists it. */
 export function begin(conversation: Begun): void {
   begun().value = [conversation, ...begun().peek()]
 }

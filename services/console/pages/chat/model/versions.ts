@@ -2,10 +2,10 @@ import type { Schema } from '../../../../../shared/client/api.ts'
 
 type Message = Schema<'SessionMessage'>
 
-/** The versions of a message: the last message of the newest branch of each, oldest first, and the place of the one that is shown. */
+/** The versions of a message, oldest first, and the index of the shown version. Each version is given by the last message of its newest branch. */
 export type Versions = { heads: readonly string[]; at: number }
 
-/** The versions of those messages of the user that have others, by their ids. `branches` are all of the session, the newest last. */
+/** The versions of the user's messages that have several, by message id. `branches`: all branches of the session, the newest last. */
 export function versionsOf(
   shown: readonly Message[],
   branches: readonly (readonly Message[])[],

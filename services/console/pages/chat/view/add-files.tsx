@@ -7,7 +7,7 @@ import type { DraftFiles } from '../model/draft-files.ts'
 /** Whether the server keeps files, and this person may give it some. */
 export const mayAttach = (): boolean => has('files') && canRun().value
 
-/** Takes files for a message: those that are picked, and those that are dropped anywhere on the page, which a browser would open instead. */
+/** Adds files to a message: picked files, and files that are dropped anywhere on the page. The browser would otherwise open the dropped files. */
 export function AddFiles({ files }: { files: DraftFiles }) {
   const field = useRef<HTMLInputElement>(null)
   const isDropping = useSignal(false)
@@ -42,7 +42,7 @@ export function AddFiles({ files }: { files: DraftFiles }) {
   )
 }
 
-/** Takes the files that are pasted, such as a picture of the screen. Cells of a table come as a picture, too: they are pasted as text. */
+/** Adds pasted files, such as a screenshot. Copied table cells also contain a picture, but they are pasted as text. */
 export function pastedFiles(event: ClipboardEvent, files: DraftFiles): void {
   const { files: pasted = [], types = [] } = event.clipboardData ?? {}
   const isText = types.includes('text/plain') && types.includes('text/html')

@@ -23,7 +23,7 @@ type ComposerProps = {
 
 const DraftFileList = lazy(() => import('./draft-file-list.tsx').then((loaded) => loaded.DraftFileList))
 
-/** The field in which a message is written. While a run goes on, the next message waits for its end, or is given to the run itself. */
+/** The field in which a message is written. While a run continues, the next message waits for its end, or is sent to the run itself. */
 export function Composer(props: ComposerProps) {
   const { draft, isBusy, refused, onSend, onSteer } = props
   const isPlanMode = useSignal(false)
@@ -62,7 +62,7 @@ export function Composer(props: ComposerProps) {
 
 const BUSY_HINT = 'Enter queues the message behind this run. Ctrl and Enter tells the run now.'
 
-/** The files of the message that is written here. One that was refused is here again. */
+/** The files of the message in this field. The files of a refused message are listed again. */
 function useDraftFiles({ draft, refused }: ComposerProps): DraftFiles {
   const files = useMemo(() => new DraftFiles(), [])
   useEffect(() => () => files.drop(), [files])
@@ -84,7 +84,7 @@ function tellRun(draft: Signal<string>, onSteer: (text: string) => Promise<void>
   })
 }
 
-/** Says why the message was not sent. A problem of a file stands at the file. */
+/** Says why the message was not sent. A problem of a file is shown at the file. */
 function Refused({ cause: { message }, files }: { cause: Error; files: DraftFiles }) {
   const isOfFile = files.list.value.some(({ problem }) => problem === message)
   return <Notice tone="bad">The message was not sent{isOfFile ? '.' : `: ${message}`}</Notice>

@@ -8,7 +8,7 @@ import type { Conversation } from '../model/conversation.ts'
 
 const DeleteDialog = lazy(() => import('./delete-dialog.tsx').then((loaded) => loaded.DeleteDialog))
 
-/** What stands beside the conversation. */
+/** The panel beside the conversation. */
 export type Drawer = 'files' | 'events' | undefined
 
 type HeadProps = { conversation: Conversation; drawer: Signal<Drawer> }

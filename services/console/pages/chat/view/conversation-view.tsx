@@ -73,10 +73,10 @@ function Exchanges({ conversation }: { conversation: Conversation }) {
   )
 }
 
-/** Exchanges that are drawn at a time: all of a long conversation at once would keep the page from its reader. */
+/** The number of exchanges that are drawn at once: drawing a whole long conversation would block the page. */
 const PER_STEP = 20
 
-/** How many of the newest are drawn. With each frame of the screen there are more, up to `count`. */
+/** How many of the newest exchanges are drawn. The number grows with each animation frame, up to `count`. */
 function useSteps(count: number): number {
   const drawn = useSignal(PER_STEP)
   useEffect(() => {

@@ -4,7 +4,7 @@ import { Icon } from '../../../parts/icon.tsx'
 import { isPicture, Thumbnail } from '../../../parts/run/thumbnail.tsx'
 import type { DraftFile, DraftFiles } from '../model/draft-files.ts'
 
-/** The files of a message that is being written: what they are, how far they are sent, and why one cannot go with it. */
+/** The files of a message that is being written: their names, the upload progress, and why a file cannot be sent with it. */
 export const DraftFileList = ({ files }: { files: DraftFiles }) => (
   <ul class="draft-files" aria-label="Files of the message">
     {files.list.value.map((file) => (

@@ -8,7 +8,10 @@ import type { Exchange } from '../model/exchange.ts'
 
 type ToolsProps = { conversation: Conversation; exchange: Exchange }
 
-/** The other versions of a message, what makes another one, and what goes on elsewhere from here. Nothing is made while a run goes on. */
+/**
+ * The buttons of a message: its other versions, a new version, and a separate conversation from here. While a run
+ * continues, nothing new can be created.
+ */
 export function MessageTools({ conversation, exchange }: ToolsProps) {
   const isEditing = useSignal(false)
   const { prompt = '' } = exchange
@@ -34,7 +37,7 @@ export function MessageTools({ conversation, exchange }: ToolsProps) {
   )
 }
 
-/** Opens a conversation of its own that goes on from the end of this exchange. */
+/** Opens a separate conversation that continues from the end of this exchange. */
 async function fork(conversation: Conversation, exchange: Exchange): Promise<void> {
   const id = await conversation.fork(exchange).catch(tellFailure)
   if (!id) return

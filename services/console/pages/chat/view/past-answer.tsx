@@ -11,8 +11,8 @@ const FailedTurn = lazy(() => import('../../../parts/run/failed-turn.tsx').then(
 type PastAnswerProps = { exchange: Exchange; sessionId: string; onRetry(): void }
 
 /**
- * An answer of the history in which sub-agents may have worked, or which a failure has ended. The work of the sub-agents and the message of the failure are
- * only in the events of its run, which are read once the answer is seen. If they are not kept, the history is shown.
+ * An answer of the history that may include work of sub-agents, or that ended with an error. The work of the sub-agents and the message of the
+ * failure are only in the events of its run, which are read when the answer becomes visible. If they are not kept, the history is shown.
  */
 export function PastAnswer(props: PastAnswerProps) {
   const { exchange, sessionId, onRetry } = props

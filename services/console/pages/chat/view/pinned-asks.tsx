@@ -8,7 +8,7 @@ import { Icon } from '../../../parts/icon.tsx'
 import type { LiveRun } from '../../../parts/run/live-run.ts'
 import { Countdown } from '../../../parts/time.tsx'
 
-/** The requests of this conversation whose cards are out of sight, or in another tab, above the composer. */
+/** The requests of this conversation whose cards are not on the screen, shown above the composer. */
 export const PinnedAsks = ({ asks }: { asks: readonly Ask[] }) => (
   <>
     {asks
@@ -27,7 +27,7 @@ export const PinnedAsks = ({ asks }: { asks: readonly Ask[] }) => (
   </>
 )
 
-/** The calls that the program which has started a run has to make: nobody here can answer them. */
+/** The calls that the program which started a run must execute: no person can answer them here. */
 export const PinnedCalls = ({ live }: { live: LiveRun | undefined }) => (
   <>
     {(live?.view.value.blocks ?? []).map(

@@ -14,7 +14,7 @@ import { begun, isListed } from '../model/first-message.ts'
 
 type Session = Schema<'SessionInfoResponse'>
 
-/** The conversations, the newest first. One that this tab begins is there at once. */
+/** The conversations, the newest first. A conversation that this tab begins is listed at once. */
 export function SessionList({ current }: { current: string | undefined }) {
   const concerns = ({ event, data }: TenantEvent) =>
     (event === 'run.started' || event === 'run.ended') && data['kind'] === 'message'
@@ -56,7 +56,7 @@ export function SessionList({ current }: { current: string | undefined }) {
 
 function ListedRow({ session, current }: { session: Session; current: string | undefined }) {
   const { session_id: id, title, active_run_id: active, usage } = session
-  if (begun().value.some((each) => each.id === id)) return null // It stands above, with its title.
+  if (begun().value.some((each) => each.id === id)) return null // The conversation is listed above, with its title.
   return (
     <Row
       id={id}

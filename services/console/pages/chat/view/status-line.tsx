@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { counted, duration, money, percent, short } from '../../../base/format.ts'
 import type { Conversation } from '../model/conversation.ts'
 
-/** What the conversation has used so far, as it runs, and apart from it what its last run has. */
+/** The usage of the conversation so far, and separately the usage of its last run. */
 export function StatusLine({ conversation }: { conversation: Conversation }) {
   const past = conversation.info.value
   const newest = conversation.exchanges.value.findLast(({ live }) => live)?.live

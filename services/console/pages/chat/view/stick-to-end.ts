@@ -1,10 +1,10 @@
 import type { RefObject } from 'preact'
 import { useEffect } from 'preact/hooks'
 
-/** A reader who has scrolled up by more than this wants to stay there. */
+/** If the reader has scrolled up by more than this, the page stays there. */
 const NEAR_PX = 80
 
-/** Keeps the end of a growing list in sight while its reader is there. */
+/** Keeps the end of a growing list visible while the reader has not scrolled up. */
 export function useStickToEnd(list: RefObject<HTMLElement | null>): void {
   useEffect(() => {
     const element = list.current

@@ -11,7 +11,7 @@ import { SchemaFields } from './schema-fields.tsx'
 type Prompt = { key: string; label: string; hint?: string }
 
 type AgentFieldsProps = FormProps & {
-  /** Where the agent stands in the definition. */
+  /** The path of the agent in the definition. */
   path: Path
   agent: JsonObject
   prompts: readonly Prompt[]
@@ -20,7 +20,7 @@ type AgentFieldsProps = FormProps & {
   kind: 'main' | 'sub-agent'
 }
 
-/** What an agent of a flow is told, may use and answers: the same form for the main agent and for each sub-agent. */
+/** The prompt, the tools and the output of an agent: the same form for the main agent and for each sub-agent. */
 export function AgentFields({ document, value, problems, path, agent, prompts, of = '', kind }: AgentFieldsProps) {
   const at = fieldsAt({ document, problems }, path)
   const references = referencesFor(value, kind)
@@ -73,7 +73,7 @@ type ToolsPickerProps = {
   onChange(tools: readonly string[]): void
 }
 
-/** Chooses among the tools that never ask for a permission. Unknown ones that are chosen are shown, so that they can be taken out. */
+/** Chooses among the tools that never ask for a permission. Chosen tools that are unknown are shown too, so that they can be removed. */
 function ToolsPicker({ chosen, problem, onChange }: ToolsPickerProps) {
   const known =
     useResource('/flows/tools', () => get<Schema<'FlowToolList'>>('/flows/tools')).state.value.data?.tools ?? []

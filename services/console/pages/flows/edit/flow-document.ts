@@ -5,7 +5,7 @@ import { ofTab } from '../../../base/tab.ts'
 
 type Flow = { name: string; definition: unknown; version: number }
 
-/** A definition as it is written: the form and the JSON are two views of its text. */
+/** A definition while it is edited: the form and the JSON are two views of its text. */
 export class FlowDocument {
   readonly text: Signal<string> = signal('')
   /** The version that it was made from. */
@@ -22,7 +22,7 @@ export class FlowDocument {
     this.take(flow)
   }
 
-  /** Shows what is stored, in place of what is written here. */
+  /** Replaces the edited text by the stored definition. */
   take(flow: Flow): void {
     this.text.value = printJson(flow.definition)
     this.keep(flow)
@@ -34,7 +34,7 @@ export class FlowDocument {
     this.#saved.value = printJson(definition)
   }
 
-  /** Changes one value, from the form. `undefined` takes it out. */
+  /** Changes one value for the form. `undefined` removes it. */
   change(path: Path, next: unknown): void {
     if (this.value.peek()) this.text.value = printJson(withValue(this.value.peek(), path, next))
   }
@@ -42,14 +42,14 @@ export class FlowDocument {
 
 const open = ofTab(() => new Map<string, FlowDocument>())
 
-/** The document of a flow. It stays while the tab is open, so that a look at another view loses nothing. */
+/** The document of a flow. It stays while the tab is open, so that opening another view loses no edits. */
 export function documentOf(flow: Flow): FlowDocument {
   const known = open().get(flow.name) ?? new FlowDocument(flow)
   open().set(flow.name, known)
   return known
 }
 
-/** Drops what was written, for a flow that is deleted. */
+/** Drops the edited text of a deleted flow. */
 export const closeDocument = (name: string): void => void open().delete(name)
 
 /** The same text for the same JSON: the server keeps values, and orders their keys as it likes. Returns a text that is not JSON as it is. */

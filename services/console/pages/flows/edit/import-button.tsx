@@ -1,7 +1,7 @@
 import { tellFailure } from '../../../base/announce.ts'
 import type { FlowFile } from './flow-file.ts'
 
-/** Reads a flow from a file that somebody chooses. What reads YAML is loaded then. */
+/** Reads a flow from a file that the person chooses. The YAML reader is loaded only then. */
 export function ImportButton({ label, onRead }: { label: string; onRead(flow: FlowFile): void }) {
   const read = async (field: HTMLInputElement) => {
     const file = field.files?.[0]

@@ -12,7 +12,7 @@ type PromptFieldProps = {
   onChange(value: string): void
 }
 
-/** Writes a prompt. `{{` offers what it can insert; the arrows choose, and Enter or Tab takes. */
+/** A field for a prompt. After `{{` it offers references to insert; the arrow keys choose one, and Enter or Tab inserts it. */
 export function PromptField({ label, value, references, hint, problem, onChange }: PromptFieldProps) {
   const id = useId()
   const { field, open, at, put, take, onKey } = useCompletion(value, references, onChange)

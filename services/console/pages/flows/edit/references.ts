@@ -6,7 +6,7 @@ export type Reference = { text: string; hint: string }
 const MOST = 60
 const MOST_DEPTH = 4
 
-/** The references that the prompts of an agent may hold. A sub-agent sees no other's output. */
+/** The references that the prompts of an agent may contain. A sub-agent cannot use the output of another one. */
 export function referencesFor(definition: JsonObject, agent: 'main' | 'sub-agent'): readonly Reference[] {
   const outputs = agent === 'main' ? listOf(definition['sub_agents']).filter(isObject) : []
   return [
@@ -40,12 +40,12 @@ function typeOf(schema: unknown): string {
   return typeof type === 'string' ? type : ''
 }
 
-/** A reference that is being written before the caret: where it begins, and what may follow. */
+/** The incomplete reference before the caret: its start, and its possible completions. */
 export type Completion = { from: number; options: readonly Reference[] }
 
 const MOST_OPTIONS = 8
 
-/** The references that can complete the `{{…` at the caret; `undefined` where none is being written. */
+/** The references that can complete the `{{…` at the caret; `undefined` if there is no incomplete reference. */
 export function completionAt(text: string, caret: number, references: readonly Reference[]): Completion | undefined {
   const from = text.lastIndexOf('{{', caret - 1)
   const written = text.slice(from, caret)
@@ -57,7 +57,7 @@ export function completionAt(text: string, caret: number, references: readonly R
   return options.length === 0 ? undefined : { from, options: options.slice(0, MOST_OPTIONS) }
 }
 
-/** The text with the reference in it, and where the caret stands then. */
+/** The text with the inserted reference, and the new position of the caret. */
 export function complete(text: string, span: { from: number; to: number }, reference: string) {
   const rest = text.slice(span.to).replace(/^\s*\}\}/, '')
   return { text: text.slice(0, span.from) + reference + rest, caret: span.from + reference.length }

@@ -11,7 +11,7 @@ import { ImportButton } from './import-button.tsx'
 
 type SaveBarProps = { flow: Flow; document: FlowDocument; problemCount: number; onChange(flow: Flow): void }
 
-/** Saves the document as the next draft. What is served goes on being served, unless that is switched off. */
+/** Saves the document as the next draft. The served version does not change, unless the flow is switched off. */
 export function SaveBar({ flow, document, problemCount, onChange }: SaveBarProps) {
   const keeps = useSignal(true)
   const saving = useSave(flow, document, onChange)
@@ -76,10 +76,10 @@ const Keeps = ({ version, keeps }: { version: number; keeps: Signal<boolean> }) 
   </label>
 )
 
-/** The newest version as it is stored, in the format that FLOWS_DIR and `ae flows push` take. */
+/** The newest version as it is stored, in the format of FLOWS_DIR and `ae flows push`. */
 const exported = ({ name }: Flow) => download(flowPath(name), `${name}.yaml`, 'application/yaml')
 
-/** What a person does after saving a draft: looks at the published version, or compares the draft with it. */
+/** The next steps after saving a draft: open the published version, or compare the draft with it. */
 function Next({ flow }: { flow: Flow }) {
   if (flow.published_version === null) return null
   const isPublished = flow.state === 'published'

@@ -20,7 +20,7 @@ export function propertiesOf(schema: JsonObject): readonly Property[] {
   })
 }
 
-/** The schema with one more property, of a name that is free. */
+/** The schema with one more property, with an unused name. */
 export function withNew(schema: JsonObject): JsonObject {
   const properties = objectOf(schema['properties'])
   let count = Object.keys(properties).length + 1
@@ -49,7 +49,7 @@ export function requiring(schema: JsonObject, name: string, isRequired: boolean)
   return withValue(schema, ['required'], required.length > 0 ? required : undefined) as JsonObject
 }
 
-/** The schema with another type or description of a property; an empty one is taken out. */
+/** The schema with another type or description of a property; an empty one is removed. */
 export function withKeyword(schema: JsonObject, name: string, change: { type: string } | { description: string }) {
   const [[key, text] = ['', '']] = Object.entries(change)
   return withValue(schema, ['properties', name, key], text === '' ? undefined : text) as JsonObject

@@ -12,7 +12,7 @@ type SchemaFieldsProps = {
   onChange(schema: JsonObject): void
 }
 
-/** Changes the schema as it is when somebody does something. */
+/** Changes the schema. The function gets the schema at the time of the change. */
 type Edit = (change: (schema: JsonObject) => JsonObject) => void
 
 /** The properties of an object's schema. Keywords without a field here can be changed in the JSON only, and are kept. */
@@ -34,7 +34,7 @@ export function SchemaFields({ label, schema, problem, onChange }: SchemaFieldsP
   )
 }
 
-/** The same function each time, so that a key draws one row of hundreds. */
+/** The function stays the same object, so that a key press redraws only one row of hundreds. */
 function useEdit(schema: JsonObject, onChange: (schema: JsonObject) => void): Edit {
   const latest = useRef({ schema, onChange })
   latest.current = { schema, onChange }

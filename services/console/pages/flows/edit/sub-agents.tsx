@@ -46,7 +46,7 @@ const PROMPTS = [{ key: 'prompt', label: 'Prompt' }] as const
 
 type SubAgentProps = FormProps & { agent: JsonObject; index: number; isNew: boolean }
 
-/** Folded, it says who it is, what it answers, and whether something in it is wrong. */
+/** The folded form shows the name of the sub-agent, its output, and whether it has a problem. */
 function SubAgent({ agent, index, isNew, ...props }: SubAgentProps) {
   const path = ['sub_agents', index] as const
   const name = textOf(agent['name'])

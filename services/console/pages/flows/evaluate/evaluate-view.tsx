@@ -19,7 +19,7 @@ const LONGEST_MS = 30 * 60_000
 type EvaluateViewProps = { flow: Flow; onChange(flow: Flow): void }
 type Evaluation = Schema<'FlowEvaluation'>
 
-/** Runs the draft on inputs that the served version was given, and compares. */
+/** Runs the draft with earlier inputs of the served version, and compares the outputs. */
 export function EvaluateView({ flow, onChange }: EvaluateViewProps) {
   const report = useSignal<Evaluation | undefined>(undefined)
   const past = useList<Schema<'PastEvaluation'>>({ path: flowPath(flow.name, '/evaluations'), field: 'evaluations' })
@@ -102,7 +102,7 @@ const NothingToCompare = ({ flow }: { flow: Flow }) => (
   </Empty>
 )
 
-/** The shares that can be asked for. Without one the draft is published as it is. */
+/** The pass rates that can be required. Without one the draft is published without a check. */
 const RATES = ['1', '0.95', '0.9', '0.8', ''] as const
 
 type GateProps = { flow: Flow; passRate: number | undefined; onPublished(flow: Flow): void }

@@ -2,7 +2,7 @@ import type { Schema } from '../../../../../shared/client/api.ts'
 import { duration, money, percent } from '../../../base/format.ts'
 import { Ago } from '../../../parts/time.tsx'
 
-/** The evaluations of a year: numbers alone, because the values that differ are not kept. */
+/** The evaluations of the last year: only numbers, because the differing values are not kept. */
 export const PastEvaluations = ({ evaluations }: { evaluations: readonly Schema<'PastEvaluation'>[] }) =>
   evaluations.length === 0 ? null : (
     <section class="stack close" aria-label="Earlier evaluations">

@@ -2,7 +2,7 @@ import { type DiffLine, diffLines } from '../../../base/line-diff.ts'
 import { setFilters } from '../../../base/router.ts'
 import type { Revision } from '../flow.ts'
 
-/** Lines around a change that are shown. */
+/** How many lines are shown around a change. */
 const AROUND = 3
 
 type VersionDiffProps = { revisions: readonly Revision[]; chosen: Revision; against: string | null }
@@ -64,7 +64,7 @@ function Lines({ before, after }: { before: string; after: string }) {
 
 type Stretch = { look: DiffLine['kind'] | 'place'; texts: string[] }
 
-/** Lines that look alike and follow each other are one text. `…` stands for those that are left out behind a change. */
+/** Adjacent lines of the same kind are one text. `…` marks lines that are left out after a change. */
 function stretchesOf(lines: readonly DiffLine[], near: readonly boolean[]): Stretch[] {
   const stretches: Stretch[] = []
   for (const [i, { kind, text }] of lines.entries()) {

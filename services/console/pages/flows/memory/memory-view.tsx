@@ -19,7 +19,7 @@ type Entry = Schema<'MemoryEntry'>
 
 const SCOPES = { corrections: 'Corrections', evolve: 'Remembered by itself' } as const
 
-/** The texts behind `{{.memory}}` in prompts: what people have corrected, and what the flow has kept of its own runs. */
+/** The texts behind `{{.memory}}` in prompts: corrections by people, and outputs that the flow has kept from its own runs. */
 export function MemoryView({ flow, query }: { flow: Flow; query: URLSearchParams }) {
   const scope = query.get('scope') === 'evolve' ? 'evolve' : 'corrections'
   const list = useList<Entry>({

@@ -1,7 +1,7 @@
 import type { Schema } from '../../../../../shared/client/api.ts'
 import type { FlowEvent } from '../../../../../shared/client/resources/flows.ts'
 
-/** An agent of a flow at work: its turns so far, and why its tries were not taken. */
+/** A running agent of a flow: its turns so far, and why its answers were rejected. */
 export type AgentView = {
   name: string
   model: string

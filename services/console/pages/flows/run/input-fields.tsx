@@ -14,7 +14,7 @@ type Common = {
 
 type FieldsProps = Common & { fields: readonly Asked[]; raw: Raw }
 
-/** The fields of an object, in the order of its schema. Those that are needed have a star. */
+/** The fields of an object, in the order of its schema. Required fields have a star. */
 export const Fields = ({ fields, raw, path, ...common }: FieldsProps) => (
   <div class="stack">
     {fields.map(({ name, isRequired, spec }) => (

@@ -6,7 +6,7 @@ export type Raw = string | readonly Raw[] | { readonly [name: string]: Raw }
 
 export type InputProblem = { pointer: string; message: string }
 
-/** The fields for a value; the empty ones where there is none. */
+/** The fields for a value; empty fields if there is none. */
 export function rawOf(spec: Spec, value?: unknown): Raw {
   if (spec.kind === 'object') {
     const values = objectOf(value)
@@ -23,7 +23,10 @@ export function rawOf(spec: Spec, value?: unknown): Raw {
 const ownOf = (values: Readonly<Record<string, unknown>>, name: string) =>
   Object.hasOwn(values, name) ? values[name] : undefined
 
-/** The value that the fields stand for, and the problems of each. The server checks all of the schema; this is what fields can say at once. */
+/**
+ * The value of the fields, and the problems of each field. The server checks the whole schema; this checks only what
+ * the fields can check at once.
+ */
 export function readInput(spec: Spec, raw: Raw): { value: unknown; problems: readonly InputProblem[] } {
   const problems: InputProblem[] = []
   const value = read(spec, raw, { path: [], isRequired: true, problems })
@@ -56,7 +59,7 @@ type Refuse = (message: string) => undefined
 
 function readObject(spec: Spec & { kind: 'object' }, raw: Raw, { path, isRequired, problems }: Reading): unknown {
   const fields = isObject(raw) ? (raw as Readonly<Record<string, Raw>>) : {}
-  // An object that is not needed, with nothing in it, is not given: its needed fields are then no problem.
+  // An optional object with only empty fields is left out, so its required fields are then not a problem.
   if (!isRequired && isEmpty(raw)) return undefined
   const entries = spec.fields.flatMap(({ name, isRequired: isNeeded, spec: field }) => {
     const value = read(field, fields[name] ?? '', { path: [...path, name], isRequired: isNeeded, problems })

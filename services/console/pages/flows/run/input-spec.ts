@@ -2,7 +2,7 @@ import { isObject, type JsonObject, listOf, objectOf, textOf, textsOf } from '..
 
 type Common = { description: string; schema: JsonObject }
 
-/** How a value is asked for. `json`: by its text, where a schema says more than fields can ask. */
+/** How the form asks for a value. `json`: as JSON text, if fields cannot represent the schema. */
 export type Spec = Common &
   (
     | { kind: 'text' | 'number' | 'integer' | 'boolean' | 'json' }
@@ -15,7 +15,7 @@ export type Asked = { name: string; isRequired: boolean; spec: Spec }
 
 /** Deeper values are written as JSON. */
 const MOST_DEPTH = 4
-/** Keywords that combine schemas: fields cannot ask for what they allow. */
+/** Keywords that combine schemas: fields cannot represent them. */
 const COMBINING = ['$ref', '$dynamicRef', 'allOf', 'anyOf', 'oneOf', 'if', 'patternProperties', 'prefixItems'] as const
 
 export function specOf(given: unknown, depth = 0): Spec {

@@ -10,7 +10,10 @@ import { SelectField } from '../../../parts/field.tsx'
 import { Notice } from '../../../parts/notice.tsx'
 import { TextField } from '../../../parts/text-field.tsx'
 
-/** Chooses the provider that answers: the one of the last run at first. Without the scope admin those of earlier runs are known. */
+/**
+ * Chooses the provider for the run; at first it is the provider of the last run. Without the scope `admin` only
+ * providers of earlier runs are known.
+ */
 export function InstanceField({ flow, value }: { flow: string; value: Signal<string> }) {
   const known = useResource(
     flow,
@@ -48,7 +51,7 @@ async function readInstances(flow: string): Promise<readonly string[]> {
   return [...new Set([...lately, ...(configured ?? [])])]
 }
 
-/** The next step where a flow cannot run: a provider of one's own, or the demo. */
+/** The next step if a flow cannot run: add a provider, or use the demo. */
 function NoInstance({ onAdded }: { onAdded(): void }) {
   const addDemo = () => send('PUT', '/config/instances/demo', { type: 'demo' }).then(onAdded, tellFailure)
   return (

@@ -17,7 +17,7 @@ import { InstanceField } from './instance-field.tsx'
 
 type NewBatchProps = { flow: Flow; version: number }
 
-/** Runs a version for many inputs: lines that are written, a file of this computer, or one that is kept. */
+/** Runs a version for many inputs: typed lines, a file of this computer, or a stored file. */
 export function NewBatch(props: NewBatchProps) {
   const isOpen = useSignal(false)
   return (
@@ -94,7 +94,7 @@ const UPLOAD_MS = 600_000
 type Inputs = ReturnType<typeof useInputs>
 type Item = { input?: unknown }
 
-/** Where the inputs come from. The first line that is written is an example of the flow. */
+/** The source of the inputs. The first line is prefilled with an example of the flow. */
 function useInputs({ definition }: Flow) {
   const [example = {}] = listOf(definition.input_schema['examples'])
   const source: Signal<string> = useSignal(WRITTEN)

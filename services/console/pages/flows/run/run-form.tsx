@@ -22,7 +22,7 @@ type RunFormProps = {
   onStart(run: FlowRun): void
 }
 
-/** Asks for the input by its schema, or as JSON, and for who answers. */
+/** Asks for the input by its schema, or as JSON, and for the provider. */
 export function RunForm({ flow, revision, run, onStart }: RunFormProps) {
   const input = useInput(revision.definition)
   const [instance, deadline] = [useSignal(''), useSignal('')]
@@ -67,7 +67,7 @@ export function RunForm({ flow, revision, run, onStart }: RunFormProps) {
 const ABOUT_DEADLINES =
   'For a run without haste: it begins when there is room, goes on when you leave this page, and ends by then.' as const
 
-/** The server's refusal: at its field, as long as the input is the same, else as a message. */
+/** The server's error: shown at its field while the input is unchanged, otherwise as a message. */
 function refusalOf(run: FlowRun | undefined, value: unknown): { field?: InputProblem; message?: string } {
   const refusal = run?.refusal.value
   if (!run || !refusal) return {}
@@ -120,7 +120,7 @@ function Samples({ input: { samples, fill } }: { input: Input }) {
   )
 }
 
-/** The input as it is filled in: by fields, or as one text. The first example of the schema is there at the start. */
+/** The input while it is edited: as fields, or as one text. It begins with the first example of the schema. */
 function useInput(definition: Definition) {
   const spec = useMemo((): Spec => specOf(definition.input_schema), [])
   const samples = listOf(definition.input_schema['examples']).filter(isObject)

@@ -15,7 +15,7 @@ import { RunForm } from './run-form.tsx'
 
 type RunViewProps = { flow: Flow; query: URLSearchParams; onChange(flow: Flow): void }
 
-/** Runs a version that was published, with an input that is asked for by its schema. */
+/** Runs a version that was published, with a form for the input that comes from its schema. */
 export function RunView({ flow, query, onChange }: RunViewProps) {
   const revisions = useResource(`${flow.name} ${flow.version} ${flow.state}`, () => readRevisions(flow))
   if (flow.served_version === null) return <NothingServed flow={flow} />

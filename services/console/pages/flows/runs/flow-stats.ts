@@ -7,7 +7,7 @@ type Day = Pick<
 
 export type FlowStats = {
   runs: number
-  /** Those that ended with an error, and those whose output did not fit the schema. */
+  /** Runs that ended with an error, and runs whose output did not fit the schema. */
   failures: number
   costUsd: number
   /** The medians of the days' figures, each day as often as its runs. */

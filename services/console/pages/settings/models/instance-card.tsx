@@ -15,12 +15,12 @@ import { ModelList } from './model-list.tsx'
 type Instance = Schema<'Instance'>
 type CardProps = { instance: Instance; kinds: readonly Kind[]; routing: Routing; onChange(): void }
 
-/** One provider: how it does, its models, and what may be changed of it. */
+/** The card of one provider: its state, its models, and its settings. */
 export function InstanceCard({ instance, kinds, routing, onChange }: CardProps) {
   const { name, type, updated_at: at } = instance
   const path = instancePath(name)
   const isEditing = useSignal(false)
-  // A change of the provider drops what was found for it.
+  // A change of the provider drops the results found for it.
   const known = useResource(`${path} ${at}`, () => get<Schema<'Capabilities'>>(`${path}/capabilities`))
   const found = known.state.value.data
   const models = modelsOf({ instance, kind: kinds.find((each) => each.type === type), found, routing })
@@ -87,7 +87,7 @@ const StateOf = ({ state: { tone, word, at } }: { state: InstanceState }) => (
   </span>
 )
 
-/** A provider whose models nobody has looked for yet. */
+/** A provider whose models were not listed yet. */
 function Look({ path, onDone }: { path: string; onDone(): void }) {
   const isBusy = useSignal(false)
   const look = async () => {

@@ -37,7 +37,7 @@ const LABELS: Readonly<Record<string, string>> = {
 
 type InstanceFormProps = {
   kinds: readonly Kind[]
-  /** The instance to change. Without it a new one is added. */
+  /** The instance to change. If it is left out, a new one is added. */
   instance?: Instance
   /** Names that a new one may not have. */
   taken?: readonly string[]
@@ -46,7 +46,7 @@ type InstanceFormProps = {
   onDone(): void
 }
 
-/** Adds a provider or changes one, and looks for its models: that shows at once whether the key is good. */
+/** Adds a provider or changes one, and lists its models, which shows at once whether the key is valid. */
 export function InstanceForm({ kinds, instance, taken = [], onStored, onDone }: InstanceFormProps) {
   const fields = useFields(instance, kinds)
   const stored = useSignal(instance?.name)
@@ -93,7 +93,7 @@ function freeName(type: string, taken: readonly string[]): string {
 
 type Fields = ReturnType<typeof useFields>
 
-/** What is typed, from the one that is changed. */
+/** The typed values, which begin with those of the changed instance. */
 function useFields(instance: Instance | undefined, kinds: readonly Kind[]) {
   const type = useSignal<string>(instance?.type ?? 'openai')
   useEffect(() => {
@@ -166,7 +166,7 @@ const AddressField = ({ value, kind }: { value: Signal<string>; kind: Kind | und
   />
 )
 
-/** `freeName`: the name of a new one that is given none. */
+/** `freeName`: the name for a new instance if the person enters none. */
 const MoreFields = ({ fields, kind, freeName: free }: PartProps & { freeName: string | undefined }) => (
   <details>
     <summary class="soft">{free === undefined ? 'Prices and limits' : 'Name, prices and limits'}</summary>

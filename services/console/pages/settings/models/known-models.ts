@@ -6,7 +6,7 @@ type Run = Pick<Schema<'Run'>, 'status' | 'code' | 'ended_at'>
 
 export type Model = {
   id: string
-  /** Tokens; `undefined` where neither the provider nor the catalogue of prices tells it. */
+  /** In tokens; `undefined` if neither the provider nor the price catalogue contains it. */
   context: number | undefined
   /** US dollars per million tokens. */
   price: { input: number; output: number } | undefined
@@ -18,7 +18,7 @@ export type Model = {
 export type Routing = Schema<'Routing'>
 export type Role = keyof Routing
 
-/** The roles, each with what it is for. */
+/** The roles, each with its purpose. */
 export const ROLES: Readonly<Record<Role, string>> = {
   main: 'runs and messages',
   subagent: 'sub-agents',
@@ -32,7 +32,7 @@ export const rolesIn = (routing: Routing): readonly (readonly [Role, NonNullable
 
 type Known = { instance: Instance; kind: Kind | undefined; found: Schema<'Capabilities'> | undefined; routing: Routing }
 
-/** The models of a provider: those that are used first, then those that were tried, then those of which the price is known. */
+/** The models of a provider: first the used models, then the tried models, then models with a known price. */
 export function modelsOf({ instance, kind, found, routing }: Known): Model[] {
   const own = rolesIn(routing).filter(([, route]) => route.instance === instance.name)
   const listed = new Map(found?.discovery?.models.map((model) => [model.id, model]))
@@ -78,11 +78,11 @@ export function routed(
 export type InstanceState = {
   tone: '' | 'good' | 'warn' | 'bad'
   word: string
-  /** Since when, or the newest sign of it. */
+  /** Since when the state holds, or when it was last seen. */
   at?: string | null | undefined
 }
 
-/** The ends of runs that a provider causes, in the words of its card. */
+/** The ends of runs that a provider causes, in the words for its card. */
 const FAILURES: Readonly<Record<string, InstanceState>> = {
   provider_auth: { tone: 'bad', word: 'Refuses the key since' },
   provider_rejected: { tone: 'bad', word: 'Refuses requests since' },
@@ -91,7 +91,7 @@ const FAILURES: Readonly<Record<string, InstanceState>> = {
   provider_rate_limited: { tone: 'warn', word: 'Rate limited since' },
 }
 
-/** How a provider does: by the newest runs of its model, the newest first, by its limits, and by what was tried. */
+/** The state of a provider, derived from the newest runs of its model (the newest first), its limits, and the tests of its models. */
 export function stateOf(found: Schema<'Capabilities'> | undefined, runs: readonly Run[]): InstanceState {
   const ended = runs.filter(({ ended_at: at, status }) => at !== null && status !== 'cancelled')
   const failure = FAILURES[ended[0]?.code ?? '']

@@ -9,12 +9,12 @@ import { inWords } from '../in-words.ts'
 import { instancePath } from './instance-form.tsx'
 import { type Model, ROLES, type Role, type Routing, routed } from './known-models.ts'
 
-/** Models that are shown of a long list until somebody asks for the others. */
+/** How many models of a long list are shown until the person asks for the others. */
 const SHOWN = 8
 
 type ModelListProps = { name: string; models: readonly Model[]; routing: Routing; onChange(): void }
 
-/** The models of a provider, of which one is chosen, tried and used. */
+/** The models of a provider, from which the person chooses one to test and use. */
 export function ModelList({ name, models, routing, onChange }: ModelListProps) {
   const chosen = useSignal(models[0]?.id ?? '')
   const text = useSignal('')
@@ -122,7 +122,7 @@ const Abilities = ({ probe }: { probe: NonNullable<Model['probe']> }) => (
 type Said = { tone: 'info' | 'bad'; text: string }
 type UseModelProps = { name: string; model: Model | undefined; routing: Routing; onChange(): void }
 
-/** Tries the chosen model, and lets it answer for everything or for one role. */
+/** Tests the chosen model, and uses it for everything or for one role. */
 function UseModel({ name, model, routing, onChange }: UseModelProps) {
   const role = useSignal<Role | 'everything'>('everything')
   const isBusy = useSignal(false)
@@ -178,7 +178,7 @@ const RoleField = ({ label, role }: { label: string; role: Signal<Role | 'everyt
   </select>
 )
 
-/** Returns what a small conversation with the model has shown. */
+/** Returns the result of a short test conversation with the model. */
 async function tryOut(name: string, { id }: Model): Promise<string> {
   const path = `${instancePath(name)}/probe`
   const { latency_ms: ms } = await send<NonNullable<Model['probe']>>('POST', path, { model: id })
@@ -187,6 +187,6 @@ async function tryOut(name: string, { id }: Model): Promise<string> {
 
 async function use(routing: Routing, role: Role | 'everything'): Promise<string> {
   await send('PUT', '/config/engine', { routing })
-  caller().value = await get<Caller>('/me') // It names the model of a run that names none.
+  caller().value = await get<Caller>('/me') // The model for runs that name no model.
   return `It answers ${role === 'everything' ? 'everything' : ROLES[role]} from the next turn on.`
 }

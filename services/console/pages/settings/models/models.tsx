@@ -10,7 +10,7 @@ import { InstanceForm, type Kind } from './instance-form.tsx'
 
 type Instance = Schema<'Instance'>
 
-/** The tenant's own providers, each with its models. Their keys are written and never shown. */
+/** The tenant's own providers, each with its models. Their keys can be set but are never shown. */
 export function Models() {
   const concerns = ({ event }: TenantEvent) => event === 'config.changed'
   const list = useList<Instance>({ path: '/config/instances', field: 'instances', concerns })
@@ -21,7 +21,7 @@ export function Models() {
     list.reload()
     engine.reload()
   }
-  // The form of the first one stays open when its models are not found.
+  // The form of the first provider stays open if its models cannot be listed.
   const onStored = () => {
     isAdding.value = true
     change()

@@ -9,7 +9,7 @@ export type PriceRow = { model: string; input: string; output: string }
 export const rowsOf = (prices: Prices = {}): PriceRow[] =>
   Object.entries(prices).map(([model, { input, output }]) => ({ model, input: String(input), output: String(output) }))
 
-/** The prices of the rows that name a model. Those of cached tokens, which have no fields here, stay; `null` where there are none. */
+/** The prices of the rows that name a model. Prices of cached tokens have no fields here and are kept; `null` if there are no prices. */
 export function pricesIn(rows: readonly PriceRow[], before: Prices = {}): Prices | null {
   const named = rows.filter(({ model }) => model.trim() !== '')
   const prices = named.map(({ model, input, output }) => [
@@ -19,7 +19,7 @@ export function pricesIn(rows: readonly PriceRow[], before: Prices = {}): Prices
   return prices.length > 0 ? (Object.fromEntries(prices) as Prices) : null
 }
 
-/** A text that is no number is sent as it is, so that the server can refuse it by name. */
+/** A text that is not a number is sent as it is, so that the server can refuse it by name. */
 const numberIn = (text: string): number =>
   text.trim() === '' || Number.isNaN(Number(text)) ? (text as never) : Number(text)
 

@@ -11,32 +11,33 @@ import { nameOf, type Parcel, type PoolBatch, type PoolStore, type WaveKey } fro
 
 export type DriverDeps = {
   store: PoolStore
-  /** `undefined` for an instance without batch endpoints, or that is gone. */
+  /** `undefined` for an instance that has no batch endpoints or was deleted. */
   openVendor(tenant: TenantId, instance: string): Promise<VendorBatches | undefined>
-  /** Throws `rate_limit` when the tenant's budget is used up, and `unavailable` where that is not known. */
+  /** Throws `rate_limit` when the tenant's budget is used up, and `unavailable` when that is not known. */
   assertBudget(tenant: TenantId): Promise<void>
-  /** The calls of these waves have their answers. */
+  /** Called when the calls of these waves have their answers. */
   onAnswered(tenant: TenantId, waves: readonly WaveKey[]): Promise<void>
   now: () => Date
   log: Log
 }
 
 /**
- * One batch of a vendor holds so much at most. It is far below what the vendors take (16 MiB fit into a request to Gemini): this process holds it, and its answers, in memory. It is
- * at so many pools at a time, and a tenant whose vendor is slow leaves some of them to others.
+ * The most calls and bytes of one batch, far below the vendors' limits (16 MiB fit into a request to Gemini), because this process holds the batch
+ * and its answers in memory. Also the most pools that this process works on at a time, and the most of one tenant, so that a tenant with a slow
+ * vendor leaves some to others.
  */
 const MOST = { calls: 5_000, bytes: 16 * 1024 * 1024, pools: 4, poolsOfTenant: 2 }
-/** A batch of more calls that the vendor refuses for what is in it is sent again in tenths. */
+/** If a vendor refuses the content of a batch with more calls than this, its calls are sent again in batches of a tenth. */
 const FEW = 100
 const DOCUMENTS_AT_ONCE = 16
 const DOCUMENTS_TOGETHER = 100
-/** So long nobody else looks at a pool that this process is at. Two that do send nothing twice. */
+/** How long a claim keeps other processes from a pool. Even two processes at one pool send nothing twice. */
 const CLAIM_MS = 60_000
 
-/** A pool that this process is at; no vendor: its calls go live. */
+/** A pool that this process works on. Without a vendor its calls are sent live. */
 type Pool = { tenant: TenantId; id: string; vendor: VendorBatches | undefined }
 
-/** Takes the calls of pools to their vendors, and the answers to the store (D58). Any process may do it, several at once. */
+/** Sends the calls of pools to their vendors, and stores the answers (D58). Several processes may do that at the same time. */
 export class PoolDriver {
   readonly #deps: DriverDeps
   readonly #atWork = new Map<string, Promise<void>>()
@@ -45,7 +46,7 @@ export class PoolDriver {
     this.#deps = deps
   }
 
-  /** Begins to look at the pools that are due. Throws `unavailable` when the store is away. */
+  /** Begins to work on the pools that are due. Throws `unavailable` when the store is away. */
   async look(): Promise<void> {
     const { store, now, log } = this.#deps
     for (const each of await store.open.due(now().getTime())) {
@@ -64,7 +65,7 @@ export class PoolDriver {
     }
   }
 
-  /** Resolves when this process is at no pool. */
+  /** Resolves when this process works on no pool. */
   async settled(): Promise<void> {
     await Promise.all(this.#atWork.values())
   }
@@ -97,7 +98,18 @@ export class PoolDriver {
     const isOver = own.every((parcel) => this.#isOver(parcel))
     if (!vendor || own.length === 0) return this.#keep(tenant, { batch, own, answers: new Map() })
     if (nowMs < batch.look_at_ms && !isOver) return
-    if (isOver && batch.vendor_id !== null) await vendor.cancel(batch.vendor_id).catch(() => {}) // It has ended, or will.
+    if (isOver && batch.vendor_id !== null) await vendor.cancel(batch.vendor_id).catch(() => {}) // A
+    // failure
+    // does
+    // not
+    // matter:
+    // the
+    // batch
+    // has
+    // ended,
+    // or
+    // will
+    // expire.
     const news = await newsOf(batch, { vendor, nowMs, log })
     const endMs = Math.max(...own.map(({ until_ms }) => until_ms))
     const look_at_ms = Math.min(
@@ -129,7 +141,7 @@ export class PoolDriver {
     }
   }
 
-  /** Sends what waits, once it is gathered. Returns when to look again, if anything waits then. */
+  /** Sends the waiting calls once they are gathered. Returns when to look again, if calls still wait. */
   async #send(pool: Pool): Promise<number | undefined> {
     const { store, now } = this.#deps
     const { tenant, id, vendor } = pool
@@ -155,7 +167,10 @@ export class PoolDriver {
     return undefined
   }
 
-  /** A batch is stored before it is sent, with the calls that are in it: so that one process sends it, and the next one looks for it. Returns whether the next one may be sent. */
+  /**
+   * Stores a batch and its calls, then sends it. So only one process sends it, and if that dies, the next one searches
+   * for it at the vendor. Returns whether another batch may be sent.
+   */
   async #submit({ tenant, id, vendor }: Opened, { parcels, number, most }: Sending): Promise<boolean> {
     const { store, now, log } = this.#deps
     const calls = (await inSlices(parcels, DOCUMENTS_AT_ONCE, (each) => store.callsOf(tenant, each))).flat()
@@ -184,11 +199,11 @@ export class PoolDriver {
       else if (hasKind(cause, 'invalid_request') && batch.count > FEW) await this.#divide(tenant, batch)
       else if (REFUSALS.some((kind) => hasKind(cause, kind)))
         await this.#keep(tenant, { batch, own: parcels, answers: new Map() })
-      return false // Otherwise the vendor may have it: the next look asks.
+      return false // In all other cases the vendor may have the batch: the next look asks for it.
     }
   }
 
-  /** Nothing is sent then, where it would be paid: live, the budget refuses it. */
+  /** Whether the budget is used up. Then no batch is sent, because it would have to be paid; the budget also refuses live calls. */
   #hasSpentAll(tenant: TenantId): Promise<boolean> {
     return this.#deps.assertBudget(tenant).then(
       () => false,
@@ -199,13 +214,13 @@ export class PoolDriver {
     )
   }
 
-  /** The vendor has had no room: less is sent, later. */
+  /** Called when the vendor has no room: fewer calls are sent later. */
   #refuse(tenant: TenantId, batch: PoolBatch): Promise<void> {
     const [at_ms, next_most] = [this.#deps.now().getTime(), Math.ceil(batch.count / 2)]
     return this.#deps.store.changeSent(tenant, batch, { state: 'refused', at_ms, next_most })
   }
 
-  /** Something in it is wrong: it goes again in smaller ones, so that the others do not go live with it. */
+  /** Called when some call in the batch is wrong: its calls are sent again in smaller batches, so that the valid ones need not be sent live. */
   #divide(tenant: TenantId, batch: PoolBatch): Promise<void> {
     const [at_ms, next_most] = [this.#deps.now().getTime(), Math.ceil(batch.count / 10)]
     return this.#deps.store.changeSent(tenant, batch, { state: 'returned', at_ms, next_most })
@@ -228,7 +243,7 @@ const divided = <T>(all: readonly T[], isFirst: (each: T) => boolean): [T[], T[]
   all.filter((each) => !isFirst(each)),
 ]
 
-/** When nothing more is waited for: a batch is full, none has come for a while, or the first has waited for long. */
+/** The time at which gathering ends: when a batch is full, no call has come for a while, or the first one has waited for long. */
 function gatheredAt(parcels: readonly Parcel[]): number {
   const sum = (of: (parcel: Parcel) => number) => parcels.reduce((total, parcel) => total + of(parcel), 0)
   if (sum(({ calls }) => calls.length) >= MOST.calls || sum(({ bytes }) => bytes) >= MOST.bytes) return 0
@@ -236,7 +251,7 @@ function gatheredAt(parcels: readonly Parcel[]): number {
   return Math.min(oldest + GATHER.most, newest + GATHER.quiet)
 }
 
-/** Divides parcels in their order by what a batch takes. */
+/** Divides parcels, in order, into batches of the allowed size. */
 function batchesOf(parcels: readonly Parcel[], mostCalls: number): Parcel[][] {
   const batches: Parcel[][] = []
   let [calls, bytes] = [Number.POSITIVE_INFINITY, 0]

@@ -5,25 +5,25 @@ import type { BatchAnswer, Submission, VendorBatches } from '../port.ts'
 /** A batch that was sent to a vendor, or may have been: until its answer is stored, `vendor_id` is `null`. */
 export type SentBatch = Submission & { vendor_id: string | null }
 
-/** `lost`: the vendor has not got it. `no_room`: it had none, and has answered nothing. */
+/** `lost`: the vendor has not received the batch. `no_room`: the vendor had no room for it, and has answered nothing. */
 export type News = 'waits' | 'lost' | 'no_room' | { found: string } | { answers: ReadonlyMap<string, BatchAnswer> }
 
 export type Asking = { vendor: VendorBatches; nowMs: number; log: Log }
 
-/** How long the process that sends a batch has for it: longer than its requests may take. */
+/** How long a process may take to send a batch: longer than its requests can take. */
 export const SUBMIT_MS = 180_000
-/** A batch that the vendor does not know so long after it was sent is not known to it any more. */
+/** If a vendor does not know a batch this long after it was sent, it has deleted it. */
 const GONE_MS = 600_000
 
-/** The pauses between two looks at a vendor: a part of how long the batch has been there. */
+/** The pauses between two looks at a vendor: a share of the batch's age, within these limits. */
 export const PAUSE = { least: 10_000, most: 300_000, share: 0.05 }
 export const pauseAfter = (ageMs: number): number => Math.min(PAUSE.most, Math.max(PAUSE.least, PAUSE.share * ageMs))
 
-/** Asks the vendor what has become of a batch (D55.6d). A vendor that cannot be read is asked again. */
+/** Asks the vendor for the state of a batch (D55.6d). If the answer cannot be read, it asks again later. */
 export async function newsOf(sent: SentBatch, { vendor, nowMs, log }: Asking): Promise<News> {
   const ageMs = nowMs - sent.at_ms
   if (sent.vendor_id === null) {
-    if (ageMs < SUBMIT_MS) return 'waits' // Another process may be at it.
+    if (ageMs < SUBMIT_MS) return 'waits' // Another process may still be sending it.
     const found = await vendor.find(sent).catch(() => 'unsure' as const)
     return found === 'unsure' ? 'waits' : found ? { found: found.id } : 'lost'
   }

@@ -18,19 +18,20 @@ export type PooledCallsDeps = {
   open(transportOf: (live: Transport) => Transport): Promise<ModelProvider>
   now: () => Date
   log: Log
-  /** Resolves after so long, and rejects when the signal is aborted. */
+  /** Resolves after this time, and rejects when the signal is aborted. */
   pause?: (ms: number, signal: AbortSignal) => Promise<unknown>
 }
 
 type PooledStream = NonNullable<ModelProvider['pooled']>
 type Asking = { unhurried: Unhurried; signal: AbortSignal }
 
-/** A run that is given to another process joins what is at the vendor; one that has ended by these needs it no more. */
+/** After these ends a run no longer needs its call. A run that moves to another process joins the same call there. */
 const LEFT: ReadonlySet<unknown> = new Set(['cancelled', 'session_deleted', 'timeout'])
 
 /**
- * The model calls of runs that have time (D58.6): each waits in the pool until the vendor has answered it, and is then streamed from the answer. Its id is made of the run and of what is asked, so
- * that a process that goes on with the run joins the call where it is. What a run asks for once more, since the answer was of no use, goes live.
+ * The model calls of runs with a deadline (D58.6): each waits in the pool until the vendor has answered it, and is then streamed from the answer. Its
+ * id is derived from the run and the request, so that another process that continues the run joins the same call. A call that is repeated because its
+ * answer was of no use is sent live.
  */
 export function pooledCalls({ pause = pauseFor, ...deps }: PooledCallsDeps): PooledStream {
   return async function* (request, signal) {
@@ -65,12 +66,12 @@ const waiting = ({ liveMs }: Unhurried): WarningEvent => ({
   detail: { until: new Date(liveMs).toISOString() },
 })
 
-/** The key for caches of prompts is that of a process. */
+/** The id leaves out the prompt cache key, which differs between processes. */
 function idOf({ runId }: Unhurried, { path, body: { prompt_cache_key: _key, ...body } }: BatchCall): string {
   return `${runId.slice('run_'.length)}-${hash('sha256', JSON.stringify([path, body])).slice(0, 24)}`
 }
 
-/** Each call is an owner of its own, with one wave. */
+/** Each call is its own owner, with one wave. */
 const ownerOf = (id: string) => ({ batch_id: id, chunk: 0 })
 
 type Waiting = Pick<PooledCallsDeps, 'pool' | 'instance' | 'now' | 'log'> & Required<Pick<PooledCallsDeps, 'pause'>>

@@ -4,7 +4,7 @@ import type { Collection, CollectionSpec, Fields, Scalar, Store } from '../../..
 import type { BatchAnswer, BatchCall } from '../port.ts'
 import { OpenPools } from './open-pools.ts'
 
-/** What each owner has given to the pool, or has sent itself where an earlier version wrote it. */
+/** The waves that each owner has given to the pool, or, in an earlier version, has sent itself. */
 export const BATCH_WAVES: CollectionSpec = {
   name: 'flow_batch_waves',
   key: ['batch_id', 'chunk', 'wave'],
@@ -13,7 +13,7 @@ export const BATCH_WAVES: CollectionSpec = {
   expiresBy: 'expires_ms',
 }
 
-/** What a vendor has answered to a call, and what a tool has; `answer` is JSON. */
+/** The answers of vendors and of tools to calls; `answer` is JSON. */
 export const BATCH_ANSWERS: CollectionSpec = {
   name: 'flow_batch_answers',
   key: ['batch_id', 'chunk', 'call'],
@@ -21,7 +21,7 @@ export const BATCH_ANSWERS: CollectionSpec = {
   expiresBy: 'expires_ms',
 }
 
-/** The calls of a wave while they wait, or are at the vendor: the body is their JSON. */
+/** The calls of a wave while they wait or are at the vendor; the body contains their JSON. */
 export const POOL_PARCELS: CollectionSpec = {
   name: 'pool_parcels',
   key: ['batch_id', 'chunk', 'wave'],
@@ -39,14 +39,14 @@ export const POOL_BATCHES: CollectionSpec = {
   expiresBy: 'expires_ms',
 }
 
-/** Whose calls they are: a chunk of a batch. */
+/** The owner of calls: a chunk of a batch. */
 export type CallOwner = { batch_id: string; chunk: number }
 
 export type WaveKey = CallOwner & { wave: number }
 
 /**
- * Calls that an owner has given to the pool together. Its next ones have the next number, which is given once. `answered` once every call has an answer in the store.
- * `submitting` and `submitted`: an earlier version has sent them as a batch of their own.
+ * Calls that an owner has given to the pool together. An owner numbers its waves; no number is used twice. `answered`: every call has an answer in
+ * the store. `submitting` and `submitted`: an earlier version has sent the wave as a separate batch.
  */
 export type Wave = WaveKey & {
   state: 'pooled' | 'answered' | 'submitting' | 'submitted'
@@ -55,10 +55,10 @@ export type Wave = WaveKey & {
   calls: readonly string[]
 }
 
-/** The text by which a vendor keeps a wave of an earlier version; the name of its parcel. */
+/** The name of a wave's parcel, and the text that marks a wave of an earlier version at the vendor. */
 export const nameOf = ({ batch_id, chunk, wave }: WaveKey): string => `${batch_id}-${chunk}-${wave}`
 
-/** Calls of one wave, whose instance, path and model are those of their pool. Behind `until_ms` nobody waits for a vendor with them. */
+/** Calls of one wave, whose instance, path and model are those of their pool. After `until_ms` they no longer wait for a vendor. */
 export type Parcel = WaveKey & {
   pool: string
   instance: string
@@ -70,8 +70,9 @@ export type Parcel = WaveKey & {
 }
 
 /**
- * A batch that is sent to the vendor: `open` from before it is sent, until its calls have answers (`answered`), or wait again because the vendor had no room for it (`refused`)
- * or has not got it (`returned`). `vendor_id`: `null` while it is not known to be sent. `next_most`: the most calls of the next one.
+ * A batch that is sent to the vendor: it is `open` from before it is sent until its calls have answers (`answered`), or wait again because the vendor
+ * had no room (`refused`) or has not received it (`returned`). `vendor_id` is `null` until the vendor has confirmed it. `next_most`: the most calls
+ * of the next batch.
  */
 export type PoolBatch = {
   pool: string
@@ -123,12 +124,12 @@ export class PoolStore {
     return (await this.#waves.update(tenant, { key: keyOf(wave), where: { state }, set })) !== undefined
   }
 
-  /** Forgets a wave whose calls nobody has got. */
+  /** Forgets a wave whose calls were lost. */
   async removeWave(tenant: TenantId, wave: WaveKey): Promise<void> {
     await this.#waves.delete(tenant, keyOf(wave))
   }
 
-  /** Keeps answers. Those that are there stay. */
+  /** Keeps answers. Stored ones are not replaced. */
   async addAnswers(tenant: TenantId, { batch_id, chunk }: CallOwner, { answers, expires_ms }: NewAnswers) {
     const docs = [...answers].map(([call, answer]) => {
       return { tenant, doc: { batch_id, chunk, call, answer: JSON.stringify(answer), expires_ms } }
@@ -136,7 +137,7 @@ export class PoolStore {
     await this.#answers.insertMissing(docs)
   }
 
-  /** Keeps one. Returns `false` when it was there. */
+  /** Keeps one answer. Returns `false` when there already was one. */
   addAnswer(
     tenant: TenantId,
     { batch_id, chunk }: CallOwner,
@@ -145,13 +146,13 @@ export class PoolStore {
     return this.#answers.insert(tenant, { batch_id, chunk, call, answer: JSON.stringify(answer), expires_ms })
   }
 
-  /** By the id of the call. */
+  /** The answers by the ids of their calls. */
   async answers(tenant: TenantId, { batch_id, chunk }: CallOwner): Promise<Map<string, BatchAnswer>> {
     const docs = await allPages(this.#answers, tenant, { where: { batch_id, chunk }, by: ['call'] })
     return new Map(docs.map(({ call, answer }) => [String(call), JSON.parse(String(answer)) as BatchAnswer]))
   }
 
-  /** Can be repeated. */
+  /** Adds a parcel; may be repeated. */
   async addParcel(tenant: TenantId, parcel: Parcel, json: string): Promise<void> {
     await this.#parcels.insertMissing([{ tenant, doc: parcel, body: json }])
   }
@@ -160,7 +161,7 @@ export class PoolStore {
     return (await this.#parcels.get(tenant, keyOf(wave)))?.doc as Parcel | undefined
   }
 
-  /** All of a pool, those first that came first. */
+  /** All parcels of a pool, in the order of their arrival. */
   async parcels(tenant: TenantId, pool: string): Promise<Parcel[]> {
     const by = ['entered_ms', 'batch_id', 'chunk', 'wave']
     return (await allPages(this.#parcels, tenant, { where: { pool }, by })) as Parcel[]
@@ -172,7 +173,7 @@ export class PoolStore {
     return JSON.parse(found?.body ?? '[]') as BatchCall[]
   }
 
-  /** Nobody waits for these calls any more. */
+  /** Withdraws these calls, because nothing waits for them any more. */
   async withdraw(tenant: TenantId, wave: WaveKey): Promise<Parcel | undefined> {
     const update = { key: keyOf(wave), where: {}, set: { until_ms: 0 } }
     return (await this.#parcels.update(tenant, update))?.doc as Parcel | undefined
@@ -188,7 +189,7 @@ export class PoolStore {
     return (await this.#sent.page(tenant, { where, limit: PAGE })).map(({ doc }) => doc as PoolBatch)
   }
 
-  /** The last few of a pool, that with the greatest number first. */
+  /** The last few batches of a pool, the greatest number first. */
   async recentlySent(tenant: TenantId, pool: string): Promise<PoolBatch[]> {
     const found = await this.#sent.page(tenant, { where: { pool }, limit: RECENT })
     return found.map(({ doc }) => doc as PoolBatch)
@@ -199,7 +200,7 @@ export class PoolStore {
     return this.#sent.insert(tenant, batch)
   }
 
-  /** Changes an open one. */
+  /** Changes an open batch. */
   async changeSent(tenant: TenantId, { pool, number }: PoolBatch, set: Partial<PoolBatch>): Promise<void> {
     await this.#sent.update(tenant, { key: { pool, number }, where: { state: 'open' }, set })
   }
