@@ -60,20 +60,6 @@ inBothForms('customers', (startProduct, form) => {
     expect(background.match(/y+/)?.[0].length).to.be.within(350, 400)
   })
 
-  it('D2.11: a customer id has at most 128 characters and no control character, else it is 400 in a body and 404 in a path; an empty one means no customer', async () => {
-    const longest = '🐝'.repeat(128)
-    expect((await ask(longest, 'hi', 'ho')).frames.at(-1)?.event).to.equal('done')
-    expect((await ledger(longest)).entries).to.have.length(1)
-    for (const id of [`${longest}x`, 'a\u0000b', 'a\nb', 'a\u0085b']) {
-      const body = await product.call('POST', '/agent/run', { prompt: 'hi', customer_id: id })
-      expect(body.status, JSON.stringify(id)).to.equal(400)
-      expect(body.body).to.nested.include({ 'error.param': '/customer_id' })
-      expect((await product.call('GET', `/customers/${encodeURIComponent(id)}/ledger`)).status).to.equal(404)
-    }
-    await ask('', 'hi', 'ho')
-    expect(lastMessages()).not.to.match(/customer_background/)
-  })
-
   it('D5.3: Dream distils the line into memory entries, which later runs start with', async () => {
     await ask('c-6', 'I only drink tea', 'noted')
     product.model.answer(

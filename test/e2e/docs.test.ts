@@ -78,14 +78,4 @@ describe('the API explorer', () => {
     const lines = problems.map(({ ruleId, message, location }) => `${location[0]?.pointer}: ${message} (${ruleId})`)
     expect(lines).to.deep.equal([])
   })
-
-  it('D1.3 API_EXPLORER: is 404 when it is switched off', async () => {
-    const closed = await startStandalone({ API_EXPLORER: 'false' })
-    try {
-      expect((await closed.call('GET', '/docs')).status).to.equal(404)
-      expect((await closed.call('GET', '/openapi.json')).status).to.equal(404)
-    } finally {
-      await closed.close()
-    }
-  })
 })

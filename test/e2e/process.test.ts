@@ -102,12 +102,4 @@ describe('the standalone process', () => {
       expect(second.lines.filter((line) => /^\s+at |EADDRINUSE/.test(line))).to.deep.equal([])
     }
   })
-
-  it('D1.1: an older Node prints one line with the required version, and exits with 1', async () => {
-    const pretend = `data:text/javascript,Object.defineProperty(process, 'version', { value: 'v20.20.2' })`
-    const child = start({ NODE_OPTIONS: `--import="${pretend.replaceAll('"', '')}"` })
-    expect(await child.exited).to.equal(1)
-    expect(child.lines).to.have.length(1)
-    expect(child.lines[0]).to.include('needs Node 24').and.include('v20.20.2')
-  })
 })

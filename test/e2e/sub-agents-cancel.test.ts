@@ -40,24 +40,4 @@ inBothForms('cancelling sub-agents', (startProduct) => {
       .to.deep.include({ event: 'error' })
       .nested.include({ 'data.code': 'cancelled' })
   })
-
-  it('D4.7: deleting the session does the same for its run, and denies the sub-agents’ permission requests', async () => {
-    await product.call('POST', '/sessions', { session_id: 'team' })
-    const agents = [agent('asks'), agent('waits')]
-    product.model.answer([{ tool: 'Team', input: { agents } }])
-    product.model.otherwise(({ prompt }) =>
-      prompt === 'do asks' ? [{ tool: 'Write', input: { path: 'a.txt', content: 'x' } }] : HANG,
-    )
-    const first = product.model.requests.length
-    const stream = await product.stream('/sessions/team/messages', { prompt: 'go' })
-    const { data } = await stream.until('permission_request')
-    await readUntil(stream, () => product.model.requests.length >= first + 3)
-    const waiting = product.model.requests.slice(first).find(({ prompt }) => prompt === 'do waits')
-    expect((await product.call('DELETE', '/sessions/team')).body).to.deep.equal({ status: 'deleted' })
-    await waiting?.closedByClient
-    expect((await stream.all()).at(-1)?.data).to.include({ code: 'session_deleted' })
-    expect((await product.call('POST', `/sessions/team/permissions/${data['id']}`, { allow: true })).status).to.equal(
-      404,
-    )
-  })
 })

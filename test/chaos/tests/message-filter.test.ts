@@ -58,15 +58,18 @@ describe('the message filter', () => {
 
   it('in RESP 2 a reply that looks like a message is one only after a confirmed subscription', () => {
     const look = list('*', [bulk('message'), bulk('lost'), bulk('a')])
-    expect(filter([look]).channels).to.deep.equal([])
+    const data = list('*', [bulk('subscribe'), bulk('lost'), bulk('1')])
+    for (const before of [[], [data]]) expect(filter([...before, look]).channels).to.deep.equal([])
     const { channels, forwarded, subscribed } = filter([subscribedFrame('*', 'lost'), look])
     expect([channels, forwarded.length, subscribed]).to.deep.equal([['lost'], 1, 1])
   })
 
   it('forwards bytes that are not RESP unchanged, after what was held back before them', () => {
-    const chunks = [Buffer.from('+OK\r\n*2\r\n:1\r\n'), Buffer.from('garbage'), messageFrame('>', 'lost', LONG)]
-    const { forwarded, unreadable } = filter(chunks)
-    expect(Buffer.concat(forwarded).equals(Buffer.concat(chunks))).to.equal(true)
-    expect(unreadable).to.equal(1)
+    for (const garbage of ['garbage', 'HTTP/1.1 200 OK\r\n', '$?\r\n', '*?\r\n', '*1\r\n'.repeat(100)]) {
+      const chunks = [Buffer.from('+OK\r\n*2\r\n:1\r\n'), Buffer.from(garbage), messageFrame('>', 'lost', LONG)]
+      const { forwarded, unreadable } = filter(chunks)
+      expect(Buffer.concat(forwarded).equals(Buffer.concat(chunks)), garbage).to.equal(true)
+      expect(unreadable, garbage).to.equal(1)
+    }
   })
 })

@@ -30,7 +30,7 @@ inBothForms('the life of a flow', (startProduct, form) => {
     return { status, ...(answer as { error: { type: string; message: string; param?: string } }).error }
   }
 
-  it('api.md Flow: a PUT stores a draft, publish makes it run, and an edit makes it a draft again', async () => {
+  it('api.md Flow: a PUT stores a draft, publish makes it run, an edit makes it a draft again, and DELETE removes it', async () => {
     const name = newName()
     const { warnings, ...stored } = await put(name, { ...DEFINITION, unknown: 1 })
     expect(warnings?.map(({ param }) => param)).to.deep.equal(['/unknown'])
@@ -48,7 +48,12 @@ inBothForms('the life of a flow', (startProduct, form) => {
     expect(edited).to.deep.include({ version: 2, state: 'draft', published_version: 1 })
     expect((await run(name)).status).to.equal(404)
     await call('POST', `/flows/${name}/publish`)
-    expect((await run(name)).body).to.include({ flow_version: 2 })
+    const ran = await run(name)
+    expect(ran.body).to.include({ flow_version: 2 })
+
+    expect((await call('DELETE', `/flows/${name}`)).body).to.deep.equal({ status: 'deleted' })
+    expect((await run(name)).status).to.equal(404)
+    expect(await bench.dispatch(ran), 'the history stays').to.deep.include({ status: 'ok', flow: { name, version: 2 } })
   })
 
   it('D26.3: with keep_published the published version runs beside the draft, until the draft is published', async () => {
@@ -84,28 +89,6 @@ inBothForms('the life of a flow', (startProduct, form) => {
 
   // What a cluster adds is shown above.
   if (form === 'cluster') return
-
-  it('api.md Flow: DELETE removes a flow with its revisions and memory; the history of its runs stays', async () => {
-    const name = await publish(DEFINITION)
-    const ran = await run(name)
-    await call('POST', `/flows/${name}/memory`, { content: 'old' })
-    expect((await call('DELETE', `/flows/${name}`)).body).to.deep.equal({ status: 'deleted' })
-    for (const [method, path] of [
-      ['GET', ''],
-      ['GET', '/revisions'],
-      ['GET', '/memory'],
-      ['POST', '/publish'],
-      ['POST', '/rollback/1'],
-      ['DELETE', ''],
-    ] as const)
-      expect(await refusal(method, `/flows/${name}${path}`), path).to.include({ status: 404 })
-    expect((await run(name)).status).to.equal(404)
-    expect(await bench.dispatch(ran)).to.deep.include({ status: 'ok', flow: { name, version: 1 } })
-
-    expect(await put(name)).to.deep.include({ version: 1, state: 'draft' })
-    expect(await revisions(name)).to.have.length(1)
-    expect((await call('GET', `/flows/${name}/memory`)).body).to.deep.equal({ entries: [], next_cursor: null })
-  })
 
   it('D6.1: the built-in flows run at once, and nobody changes or deletes them', async () => {
     for (const [name, input, answer] of [

@@ -49,22 +49,6 @@ inBothForms('streams of flows', (startProduct, form) => {
     expect({ ...synchronous, trace_id }).to.deep.equal(result)
   })
 
-  it('api.md Named flows 7: an error has the status and the message of the synchronous answer', async () => {
-    bench.main.answer({ status: 401 }, { status: 401 })
-    const { status, body } = await bench.run(name)
-    expect(status).to.equal(502)
-    const { message, code } = (body as { error: { message: string; code: string } }).error
-    const stream = await streamFlow(bench, name)
-    const frames = await stream.all()
-    expect(eventsOf(frames)).to.deep.equal(['started', 'error'])
-    const trace_id = traceOf(stream.response)
-    expect(frames.at(-1)?.data).to.include({ status, error: message, code, trace_id })
-    expect(await recordOf(bench, trace_id)).to.deep.include({
-      status: 'error',
-      error: { type: 'upstream_error', message, code },
-    })
-  })
-
   it('D4.5a: a client that reconnects with Last-Event-ID, also through another gateway, misses no event', async () => {
     const gate = Promise.withResolvers<void>()
     bench.main.answer([{ tool: 'TodoWrite', input: { todos: [] } }], [{ hold: gate.promise }, { text: GOOD }])

@@ -6,7 +6,6 @@ import { useContract } from '../described.ts'
 import { useGateways } from '../setup.ts'
 
 const NOW = new Date('2026-11-22T10:30:00.000Z')
-const HOUR_MS = 3_600_000
 
 const sums = (runs: number): UsageSums => ({
   ...{
@@ -92,18 +91,6 @@ describe('the usage of a tenant', () => {
     ])
   })
 
-  it('D42.5: by=metadata with a name shows its values, and no others', async () => {
-    const rows = new Map([
-      ['team=red', sums(2)],
-      ['teams=red', sums(4)],
-      ['stage=red', sums(8)],
-    ])
-    const { usage, asked } = await open([{ start: '2026-11-21T00:00:00.000Z', rows }])
-    const shown = (await usage('?by=metadata.team')).rows.map(({ key, runs }) => [key, runs])
-    expect(shown).to.deep.equal([['red', 2]])
-    expect(asked.map(({ by }) => by)).to.deep.equal(['metadata'])
-  })
-
   it('D21e: by two dimensions shows both values, page by page, with the sums of the first', async () => {
     const day = '2026-11-21T00:00:00.000Z'
     const combined = (values: string[], runs: number) => [JSON.stringify(values), sums(runs)] as const
@@ -127,25 +114,6 @@ describe('the usage of a tenant', () => {
     ])
     expect(rest.next_cursor).to.equal(null)
     expect(asked.map(({ by }) => by)).to.deep.equal(['model', 'crossed', 'model', 'crossed'])
-  })
-
-  it('D2.7: pages hold every row once, within an hour and across many', async () => {
-    const places = Array.from({ length: 120 }, (_, i) => ({
-      start: new Date(Math.floor(NOW.getTime() / HOUR_MS) * HOUR_MS - (119 - i) * HOUR_MS).toISOString(),
-      rows: new Map(['b', 'a', '', 'c'].map((key) => [key, sums(1)])),
-    }))
-    const { usage } = await open(places)
-    const seen: string[] = []
-    let cursor = ''
-    let pages = 0
-    do {
-      const page: Page = await usage(`?bucket=hour&from=2026-11-01&limit=67${cursor}`)
-      seen.push(...page.rows.map(({ bucket, key }) => `${bucket} ${key ?? ''}`))
-      cursor = page.next_cursor === null ? '' : `&cursor=${page.next_cursor}`
-      pages++
-    } while (cursor)
-    expect(pages).to.equal(Math.ceil((120 * 4) / 67))
-    expect(seen).to.deep.equal(places.flatMap(({ start: at }) => ['', 'a', 'b', 'c'].map((key) => `${at} ${key}`)))
   })
 
   it('D2.11: a wrong value is 400 and names the parameter', async () => {

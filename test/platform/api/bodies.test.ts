@@ -161,6 +161,12 @@ describe('request bodies', () => {
       '/items/0/custom_id',
       'items[0].custom_id must be a string of 1 to 128 characters without control characters',
     ],
+    ['LimitsRequest', { tokens_per_day: 0 }, '/tokens_per_day', 'tokens_per_day must be'],
+    ['LimitsRequest', { tokens_per_day: 1e308 }, '/tokens_per_day', 'tokens_per_day must be'],
+    ['LimitsRequest', { usd_per_day: -1 }, '/usd_per_day', 'usd_per_day must be'],
+    ['LimitsRequest', { usd_per_day: 1e308 }, '/usd_per_day', 'usd_per_day must be'],
+    ['LimitsRequest', { concurrent_runs: 0.5 }, '/concurrent_runs', 'concurrent_runs must be a whole number'],
+    ['LimitsRequest', { requests_per_minute: '60' }, '/requests_per_minute', 'requests_per_minute must be'],
     ['LimitsRequest', { customers: { overides: {} } }, '/customers/overides', 'only the fields default, overrides'],
     [
       'LimitsRequest',

@@ -1,6 +1,5 @@
 import { expect } from 'chai'
 import { type ClientName, deltas, drain, eachClient, HI, partsOf } from './drive.ts'
-import type { Finish } from './model-server.ts'
 
 const USAGE = { input: 100, output: 20, cacheRead: 40, cacheWrite: 10, reasoning: 5 }
 
@@ -11,14 +10,6 @@ const NO_CACHE_WRITE: ClientName[] = ['openai-compatible', 'google']
 const NO_STOP: ClientName[] = ['openai responses']
 
 eachClient('the scripted model', (name, use) => {
-  it('streams a text word by word', async () => {
-    const { server, model } = use()
-    server.answer('one two  three')
-    const parts = await drain(model)
-    expect(deltas(parts, 'text-delta').filter(Boolean)).to.deep.equal(['one', ' two', '  three'])
-    expect(partsOf(parts, 'finish').map((part) => part.finishReason.unified)).to.deep.equal(['stop'])
-  })
-
   it('continues a text after a pause, in the same block', async () => {
     const { server, model } = use()
     server.answer([{ text: ['a', 'b'] }, { wait: 1 }, { hold: Promise.resolve() }, { text: 'c' }])
@@ -26,14 +17,6 @@ eachClient('the scripted model', (name, use) => {
     expect(deltas(parts, 'text-delta').join('')).to.equal('abc')
     expect(partsOf(parts, 'text-start')).to.have.length(1)
     expect(partsOf(parts, 'text-end')).to.have.length(1)
-  })
-
-  it('streams thinking before text', async () => {
-    const { server, model } = use()
-    server.answer([{ thinking: 'let me see' }, { text: 'ok' }])
-    const parts = await drain(model)
-    expect(deltas(parts, 'reasoning-delta').join('')).to.equal(NO_THINKING.includes(name) ? '' : 'let me see')
-    expect(deltas(parts, 'text-delta').join('')).to.equal('ok')
   })
 
   it('calls tools with the input in pieces', async () => {
@@ -50,16 +33,6 @@ eachClient('the scripted model', (name, use) => {
     expect(partsOf(parts, 'finish')[0]?.finishReason.unified).to.equal('tool-calls')
   })
 
-  it('sends malformed tool input unchanged, unless the provider would reject it', async () => {
-    const { server, model } = use()
-    server.answer([{ tool: 'Read', input: '{"path":' }])
-    const parts = await drain(model)
-    const inputs = partsOf(parts, 'tool-call').map((call) => call.input)
-    expect(inputs).to.deep.equal(NO_PIECES.includes(name) ? [] : ['{"path":'])
-    const unified = NO_PIECES.includes(name) ? 'error' : 'tool-calls'
-    expect(partsOf(parts, 'finish')[0]?.finishReason.unified).to.equal(unified)
-  })
-
   it('reports the tokens of input, cache, output and thinking', async () => {
     const { server, model } = use()
     server.answer({ steps: [{ text: 'ok' }], usage: USAGE })
@@ -70,18 +43,6 @@ eachClient('the scripted model', (name, use) => {
     expect(usage?.inputTokens).to.deep.equal({ total: 100, cacheRead: 40, ...cache })
     expect(usage?.outputTokens).to.deep.equal({ total: 20, text: 15, reasoning: 5 })
   })
-
-  const ends: [Finish, string][] = [
-    ['length', 'length'],
-    ['content_filter', 'content-filter'],
-  ]
-  for (const [finish, unified] of ends) {
-    it(`ends with ${finish} when the script says so`, async () => {
-      const { server, model } = use()
-      server.answer({ steps: [{ text: 'ok' }], finish })
-      expect(partsOf(await drain(model), 'finish')[0]?.finishReason.unified).to.equal(unified)
-    })
-  }
 
   if (!NO_STOP.includes(name)) {
     it('cuts its text at the earliest stop sequence when it honours them', async () => {

@@ -14,7 +14,7 @@ import type { Answer, Failure, Refusal } from './script.ts'
 import type { Call, Format } from './wire.ts'
 
 export type { Received } from './received.ts'
-export type { Answer, Finish } from './script.ts'
+export type { Answer } from './script.ts'
 
 export type Fallback = (request: Received, index: number) => Answer | Promise<Answer>
 

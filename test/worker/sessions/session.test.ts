@@ -168,40 +168,6 @@ describe('sessions', () => {
     expect(() => sessions.get(DEFAULT_TENANT, 's1')).to.throw()
   })
 
-  it('D4.6: messages are answered one at a time, in order of arrival', async () => {
-    const { sessions, post } = setUp()
-    const session = sessions.create(identity)
-    const order: string[] = []
-    const execute = (name: string): RunExecutor =>
-      async function* () {
-        order.push(`${name} starts`)
-        await new Promise(setImmediate)
-        order.push(`${name} ends`)
-        yield DONE
-      }
-    const [first, second] = [post(session, execute('1')), post(session, execute('2'))]
-    expect(second.status).to.equal('waiting')
-    await Promise.all([first.ended, second.ended])
-    expect(order).to.deep.equal(['1 starts', '1 ends', '2 starts', '2 ends'])
-  })
-
-  it('D4.6: eight messages may wait behind the one that is answered; the ninth is 429', async () => {
-    const { sessions, post } = setUp()
-    const session = sessions.create(identity)
-    const gate = Promise.withResolvers<void>()
-    const held: RunExecutor = async function* () {
-      await gate.promise
-      yield DONE
-    }
-    const posted = Array.from({ length: 9 }, () => post(session, held))
-    expect(() => post(session, held))
-      .to.throw()
-      .with.property('status', 429)
-    gate.resolve()
-    await Promise.all(posted.map(({ ended }) => ended))
-    expect(() => session.checkRoom()).not.to.throw()
-  })
-
   it('D4.7: deleting a session ends its running and waiting runs with session_deleted', async () => {
     const { sessions, post } = setUp()
     const session = sessions.create(identity)

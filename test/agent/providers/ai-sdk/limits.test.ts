@@ -5,6 +5,7 @@ import { createProvider } from '../../../../services/wiring/models/create-provid
 import type { ModelLimits } from '../../../../shared/agent/providers/limits.ts'
 import { oneByOne } from '../../../../shared/kernel/async/batch.ts'
 import { type Answer, useModelServer } from '../../../support/model-server/model-server.ts'
+import { until } from '../../../support/until.ts'
 import { ask, connect, DIALECTS, failureOf, request, textOf } from './setup.ts'
 
 type Row = [limit: string, limits: Partial<ModelLimits>, answer: Answer, expected: { code: string; reason: string }]
@@ -28,12 +29,7 @@ const LIMITS: Row[] = [
     [{ text: 'so' }, { hang: true }],
     { code: 'timeout', reason: 'idle_timeout' },
   ],
-  [
-    'the whole turn',
-    { turnMs: 150, idleMs: 100 },
-    [{ tokens: 9_999, everyMs: 10 }],
-    { code: 'timeout', reason: 'turn_timeout' },
-  ],
+  ['the whole turn', { turnMs: 150 }, [{ tokens: 9_999, everyMs: 10 }], { code: 'timeout', reason: 'turn_timeout' }],
   [
     'the bytes of a turn',
     { maxTurnBytes: 20_000 },
@@ -58,9 +54,9 @@ for (const dialect of DIALECTS) {
         if (limit === 'headers alone' && dialect !== 'google') return
         const provider = await connect(dialect, server, limits)
         server.answer(answer)
-        const asked = server.nextRequest()
         expect(await failureOf(provider)).to.include(expected)
-        await (await asked).closedByClient
+        // On a busy machine the limit for the first byte may end the call before the server has read its request.
+        await until(() => server.openConnections() === 0, { what: 'the connection to close' })
       })
     }
 

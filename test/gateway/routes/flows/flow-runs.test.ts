@@ -280,28 +280,6 @@ describe('runs of flows', () => {
     expect(await line(({ level }) => level === 'error')).to.have.nested.property('cause.message', 'a bug')
   })
 
-  it('D6.6: an Idempotency-Key has 1 to 255 printable ASCII characters and is sent once', async () => {
-    const { post, port } = await open(callsOf({}))
-    for (const key of ['x', 'x'.repeat(255), '0d5a-11 {}"', '~']) {
-      expect((await post(run, BODY, { 'idempotency-key': key })).status, key).to.equal(200)
-    }
-    for (const key of ['', 'x'.repeat(256), 'é', 'a\tb']) {
-      const response = await post(run, BODY, { 'idempotency-key': key })
-      expect(response.status, key).to.equal(400)
-      expect(await refusalOf(response)).to.include({ param: '/Idempotency-Key' })
-    }
-    const body = JSON.stringify(BODY)
-    const wire = await Wire.open(port)
-    const twice = [
-      'Idempotency-Key: a',
-      'Idempotency-Key: b',
-      'Content-Type: application/json',
-      `Content-Length: ${body.length}`,
-    ]
-    const text = await wire.send(`POST /v1${run} HTTP/1.1`, 'Host: 127.0.0.1', ...twice, '', body).until(/\}\}$/)
-    expect(text).to.match(/ 400 /).and.include('send Idempotency-Key once')
-  })
-
   const wrong: [string, object, string][] = [
     [run, {}, '/input'],
     [run, { ...BODY, input: [] }, '/input'],

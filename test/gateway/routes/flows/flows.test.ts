@@ -74,36 +74,6 @@ describe('the definitions of flows', () => {
     expect((await call('GET', '/flows?cursor=x')).status).to.equal(400)
   })
 
-  it('api.md Flow: draft, published, draft again by PUT and by rollback, deleted', async () => {
-    const call = await open()
-    const path = `/flows/${newName()}`
-    await call('PUT', path, DEFINITION)
-    expect((await call('POST', `${path}/publish`)).body).to.include({
-      version: 1,
-      state: 'published',
-      published_version: 1,
-    })
-    const edited = await call('PUT', path, { ...DEFINITION, evolve: true })
-    expect(edited.body).to.include({ version: 2, state: 'draft', published_version: 1 })
-    const restored = await call('POST', `${path}/rollback/1`)
-    expect(restored.body).to.include({ version: 3, state: 'draft', published_version: 1 })
-    expect(restored.body['definition']).to.deep.equal({ ...DEFINITION, ...DEFAULTS })
-    const served = await call('POST', `${path}/rollback/2?publish=true`)
-    expect(served.body).to.include({ version: 4, state: 'published', published_version: 4, served_version: 4 })
-    const { body } = await call('GET', `${path}/revisions`)
-    expect((body['revisions'] as { version: number }[]).map(({ version }) => version)).to.deep.equal([4, 3, 2, 1])
-    expect(body['next_cursor']).to.equal(null)
-    expect((await call('DELETE', path)).body).to.deep.equal({ status: 'deleted' })
-    for (const [method, rest] of [
-      ['GET', ''],
-      ['DELETE', ''],
-      ['POST', '/publish'],
-      ['GET', '/revisions'],
-    ] as const) {
-      expect((await call(method, path + rest)).status, method + rest).to.equal(404)
-    }
-  })
-
   it('D22.3: GET with figures has those of each flow, in the one request, and without has none', async () => {
     const tenant = tenantId('busy')
     const call = await open(tenant)
