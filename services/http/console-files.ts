@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { readdir, readFile } from 'node:fs/promises'
+import { access, readdir, readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -25,6 +25,12 @@ const TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
   '.svg': 'image/svg+xml',
 }
+
+export const isConsoleBuilt = (): Promise<boolean> =>
+  access(join(BUILT, PAGES.index)).then(
+    () => true,
+    () => false,
+  )
 
 /** Reads the built console. `undefined` when it has not been built. */
 export async function readConsole(folder = BUILT): Promise<ConsoleFiles | undefined> {
