@@ -2,12 +2,13 @@ import { globSync } from 'node:fs'
 import { join } from 'node:path'
 import packageFile from '../package.json' with { type: 'json' }
 
-// Imports every module of the product's processes and command line, and every package, in the build of the image. Node then keeps what it has
-// compiled in NODE_COMPILE_CACHE, and a module that the image lacks stops the build. Only entry points do anything when they are imported.
+// Imports every module of the product's processes and command line, the files that scripts/build-programs.ts has made of them, and every package, in the build
+// of the image. Node then keeps what it has compiled in NODE_COMPILE_CACHE, and a module that the image lacks stops the build. Only entry points do anything
+// when they are imported.
 const root = join(import.meta.dirname, '..')
 const FILES_ONLY = ['@bull-board/ui'] // It has pages, and no module.
 const packages = Object.keys(packageFile.dependencies).filter((name) => !FILES_ONLY.includes(name))
-const modules = globSync('{services,shared}/**/*.ts', { cwd: root })
+const modules = globSync(['services/*/*.js', '{services,shared}/**/*.ts'], { cwd: root })
   .filter((file) => !/^services\/console\/|^shared\/client\/examples\/|\/main\.ts$|\.d\.ts$/.test(file))
   .map((file) => join(root, file))
 for (const module of [...packages, ...modules]) await import(module)

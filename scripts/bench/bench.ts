@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
+import { builtProgram } from '../built-programs.ts'
 import { COMPILE_CACHE, NODE_FLAGS } from '../node-options.ts'
 import { GATEWAY, PROVIDER } from './dialect.ts'
 import type { Processes, Running } from './processes.ts'
@@ -63,12 +64,12 @@ export class Bench {
     return this.#start('step', 'scripts/bench/ladder/step.ts', { ...own, ...env })
   }
 
-  /** Starts a new product process. Processes with the same folder must run one after the other; each finds the data of the one before. */
+  /** Starts a new process of the product as the image has it. Processes with the same folder must run one after the other; each finds the data of the one before. */
   async startOurs(folder = 'data', env: Record<string, string> = {}): Promise<Running> {
     const provider = await this.provider()
     const dataDir = join(this.#processes.dir, folder)
     mkdirSync(dataDir, { recursive: true })
-    return this.#start('ours', 'services/standalone/main.ts', {
+    return this.#start('ours', await builtProgram('standalone'), {
       NODE_COMPILE_CACHE: COMPILE_CACHE,
       MODEL_PROVIDER: 'openai-compatible',
       MODEL: 'bench',
@@ -97,7 +98,7 @@ export class Bench {
   #start(name: string, script: string, env: Record<string, string>): Promise<Running> {
     const dialect = name === 'provider' ? PROVIDER : GATEWAY
     const flags = name === 'ours' || name === 'step' ? NODE_FLAGS : []
-    return this.#processes.start({ name, flags, script: join(ROOT, script), dialect, env }, this.signal)
+    return this.#processes.start({ name, flags, script: resolve(ROOT, script), dialect, env }, this.signal)
   }
 }
 

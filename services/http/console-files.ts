@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
-import { readdir, readFile } from 'node:fs/promises'
+import { access, readdir, readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 
 /** A built file of the console, and its compressed forms. */
 export type ConsoleFile = {
@@ -14,7 +15,7 @@ export type ConsoleFile = {
 export type ConsoleFiles = { index: ConsoleFile; cluster: ConsoleFile; assets: ReadonlyMap<string, ConsoleFile> }
 
 /** Where scripts/build-console.ts puts the files. */
-const BUILT = join(import.meta.dirname, '../console/built')
+const BUILT = fileURLToPath(new URL('../console/built', import.meta.url))
 
 const PAGES = { index: 'index.html', cluster: 'cluster.html' } as const
 
@@ -24,6 +25,12 @@ const TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
   '.svg': 'image/svg+xml',
 }
+
+export const isConsoleBuilt = (): Promise<boolean> =>
+  access(join(BUILT, PAGES.index)).then(
+    () => true,
+    () => false,
+  )
 
 /** Reads the built console. `undefined` when it has not been built. */
 export async function readConsole(folder = BUILT): Promise<ConsoleFiles | undefined> {

@@ -1,8 +1,9 @@
 import express, { type Express, type RequestHandler } from 'express'
+import { once } from '../../shared/kernel/async/once.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
 import type { Log } from '../../shared/kernel/log.ts'
-import { type ConsoleFiles, readConsole } from '../http/console-files.ts'
-import { sendAsset, sendPage } from '../http/console-pages.ts'
+import { readConsole } from '../http/console-files.ts'
+import { sendAsset, sendPage, withConsole } from '../http/console-pages.ts'
 import { notFound, recover } from '../http/errors.ts'
 import { createRoutes, type RouteTable } from '../http/routes.ts'
 import { bearerOf, createTokenCheck } from '../http/token.ts'
@@ -83,19 +84,11 @@ function metrics(exposition: Exposition): RequestHandler {
 
 /** `/`: the state of the deployment as JSON. A browser gets the page that shows it, if the console is built; the page reads the same JSON. */
 export function clusterRoutes(read: () => Promise<Overview>, readFiles = readConsole): RouteTable {
-  let files: Promise<ConsoleFiles | undefined> | undefined
-  const withFiles =
-    (answer: (files: ConsoleFiles) => RequestHandler, otherwise: RequestHandler): RequestHandler =>
-    async (req, res, next) => {
-      files ??= readFiles()
-      const found = await files
-      const handle = found ? answer(found) : otherwise
-      await handle(req, res, next)
-    }
+  const files = once(readFiles)
   const json: RequestHandler = async (_req, res) => {
     res.json(await read())
   }
-  const page = withFiles(({ cluster }) => sendPage(cluster), json)
+  const page = withConsole(files, ({ cluster }) => sendPage(cluster), json)
   return {
     '/': {
       async get(req, res, next) {
@@ -103,7 +96,7 @@ export function clusterRoutes(read: () => Promise<Overview>, readFiles = readCon
         await (req.accepts(['json', 'html']) === 'html' ? page : json)(req, res, next)
       },
     },
-    '/console/assets/:file': { get: withFiles(sendAsset, (_req, _res, next) => next()) },
+    '/console/assets/:file': { get: withConsole(files, sendAsset) },
   }
 }
 

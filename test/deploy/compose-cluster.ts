@@ -1,12 +1,13 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { builtProgram } from '../../scripts/built-programs.ts'
 import { type Child, type Exit, spawnChild } from '../../scripts/local-services/child.ts'
 import { freePort } from '../../scripts/local-services/free-port.ts'
 import { COMPILE_CACHE, NODE_FLAGS } from '../../scripts/node-options.ts'
 import { until } from '../support/until.ts'
 import { ComposeStores } from './compose-stores.ts'
-import { productServices, ROOT, readCompose, readEnvExample } from './files.ts'
+import { productServices, readCompose, readEnvExample } from './files.ts'
 import { Nginx } from './nginx.ts'
 
 const READY_MS = 60_000
@@ -25,7 +26,7 @@ type Place = {
 type Data = { stores: ComposeStores; dataDir: string }
 
 /**
- * The services of compose.yaml as processes on this machine, with the environment of compose.yaml and .env.example. Only addresses,
+ * The services of compose.yaml as processes on this machine, of the programs as the image has them, with the environment of compose.yaml and .env.example. Only addresses,
  * ports and folders are replaced, and what `settings` says.
  */
 export class ComposeCluster implements AsyncDisposable {
@@ -65,7 +66,8 @@ export class ComposeCluster implements AsyncDisposable {
           PORT: String(await freePort()),
           OPS_PORT: String(opsPort),
         }
-        return { name, role, program: service.command[0] ?? '', env, opsPort }
+        const [, program = ''] = /^services\/(\w+)\/main\.ts$/.exec(service.command[0] ?? '') ?? []
+        return { name, role, program: await builtProgram(program), env, opsPort }
       }),
     )
     const gateways = places.filter(({ role }) => role === 'gateway')
@@ -122,7 +124,7 @@ const placesOf = (dataDir: string) => ({
 /** Starts a process. One that ends before it is ready is started again, as Docker does with `restart: unless-stopped`. */
 async function launch(place: Place): Promise<void> {
   const { name, program, env, opsPort } = place
-  const spec = { name, command: process.execPath, args: [...NODE_FLAGS, ROOT + program], env }
+  const spec = { name, command: process.execPath, args: [...NODE_FLAGS, program], env }
   const isReady = async () => {
     if (!place.child?.isRunning) place.child = await spawnChild(spec)
     const answer = await fetch(`http://127.0.0.1:${opsPort}/readyz`).catch(() => undefined)

@@ -23,7 +23,7 @@ describe('deploy/Dockerfile', () => {
   it('builds each stage on the official Node image of the version that the project requires, and the image from what they leave', async () => {
     const { engines } = JSON.parse(await readFile(`${ROOT}package.json`, 'utf8')) as { engines: { node: string } }
     const official = new RegExp(`^node:${engines.node.replace('>=', '')}-\\w+-slim$`)
-    expect(stages.map(({ name }) => name)).to.deep.equal(['packages', 'console', 'system', undefined])
+    expect(stages.map(({ name }) => name)).to.deep.equal(['packages', 'build', 'system', undefined])
     for (const { from } of stages.slice(0, -1)) expect(from).to.match(official)
     expect(stages.at(-1)?.from).to.equal('scratch')
     expect(argsOf('COPY')[0]).to.equal('--from=system / /')

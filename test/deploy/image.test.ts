@@ -20,7 +20,7 @@ describe('the stages of the image', () => {
   async function failureOf(stage: string | undefined, { without }: { without: string }): Promise<string> {
     const edited = { dockerfile: files.dockerfile.replace(without, ''), ignore: files.ignore.replace(without, '') }
     expect(edited).not.to.deep.equal(files)
-    edited.dockerfile = edited.dockerfile.replace(/^COPY --from=console .*\n/m, '') // The pages take long, and no failure needs them.
+    edited.dockerfile = edited.dockerfile.replace(/^COPY --from=build .*\n/gm, '') // The pages take long, and no failure needs them.
     await using folders = await StageFolders.open(edited)
     if (stage === undefined) await folders.execute('packages')
     const failure = await folders
@@ -30,10 +30,10 @@ describe('the stages of the image', () => {
   }
 
   it('a stage without a file that it needs names the file, without a stack trace', async () => {
-    const lost = await failureOf('console', { without: ' tsconfig.json' })
+    const lost = await failureOf('build', { without: ' tsconfig.json' })
     expect(lost).to.include('Tsconfig not found /app/tsconfig.json\nDoes deploy/Dockerfile copy')
     expect(lost).not.to.match(/^ +at /m)
-    const unread = await failureOf('console', { without: '!tsconfig.json\n' })
+    const unread = await failureOf('build', { without: '!tsconfig.json\n' })
     expect(unread).to.equal('COPY failed: tsconfig.json is not there, or .dockerignore excludes it')
     const folder = await failureOf(undefined, { without: 'COPY services/http ./services/http\n' })
     expect(folder).to.match(/Cannot find module '\/app\/services\/http\/[\w-]+.ts' imported from/)
@@ -58,7 +58,7 @@ describe('the content of the image', () => {
     this.timeout(STAGES_MS)
     folders = await StageFolders.open(files)
     await folders.execute('packages')
-    await folders.execute('console')
+    await folders.execute('build')
     app = await folders.execute()
     data = join(app, '.data')
     await mkdir(data)
@@ -109,6 +109,22 @@ describe('the content of the image', () => {
       expect(code, `${role}: ${output}`).to.equal(78)
       expect(output).to.include('PORT holds "none"')
     }
+  })
+
+  it('a start loads its own code as a few files, and no package that few processes use', async () => {
+    const hook = `import { writeFileSync } from 'node:fs'; import { registerHooks } from 'node:module'; const urls = []
+      registerHooks({ load: (url, context, next) => (urls.push(url), next(url, context)) })
+      process.on('exit', () => writeFileSync(process.env.LOADED, urls.join('\\n')))`
+    const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(hook)}`
+    const loaded = join(data, 'loaded')
+    const settings = env({ NODE_OPTIONS, LOADED: loaded })
+    const child = new Child(process.execPath, [join(app, 'services/standalone/main.ts')], settings, isRoot ? USER : {})
+    await child.line(/"listening"/)
+    await child.end()
+    const urls = (await readFile(loaded, 'utf8')).split('\n').filter((url) => url.startsWith(`file://${app}/`))
+    const isPackage = (name: string) => urls.some((url) => url.includes(`/node_modules/${name}/`))
+    expect(urls.filter((url) => !url.includes('/node_modules/'))).to.have.length.within(5, 40)
+    expect(['express', 'ajv', 'bullmq', 'ioredis', 'mongodb', 'undici', 'zod'].filter(isPackage)).to.eql(['express'])
   })
 
   it('serves as a user that may write to its data only, and the health check finds it ready behind ALLOWED_HOSTS', async () => {

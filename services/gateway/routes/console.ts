@@ -1,7 +1,6 @@
 import type { ErrorRequestHandler, RequestHandler } from 'express'
 import { notFound } from '../../../shared/kernel/errors.ts'
-import type { ConsoleFiles } from '../../http/console-files.ts'
-import { sendAsset, sendPage } from '../../http/console-pages.ts'
+import { passOn, type ReadConsole, sendAsset, sendPage, withConsole } from '../../http/console-pages.ts'
 import type { RouteTable } from '../../http/routes.ts'
 
 /** How a person gets a token: none is needed, the person pastes one, or the issuer gives one. */
@@ -10,7 +9,7 @@ export type ConsoleSignIn =
   | { kind: 'oidc'; issuer: string; client_id: string; audience: string; scope: string }
 
 export type ConsoleSettings = {
-  files: ConsoleFiles
+  files: ReadConsole
   signIn: ConsoleSignIn
   /** The origins that the page may connect to beside this server: the issuer's. */
   origins: readonly string[]
@@ -27,14 +26,17 @@ export function consoleRoutes(deps: Deps): RouteTable {
   return {
     ...(deps.isHome && { '/': { get: leadToConsole(basePath), otherwise: passOn } }),
     '/console/config.json': { get: (_req, res) => void res.json(config) },
-    '/console/assets/:file': { get: sendAsset(files) },
-    '/console{/*page}': { get: sendPage(files.index, origins) },
+    '/console/assets/:file': { get: withConsole(files, sendAsset) },
+    '/console{/*page}': { get: sendIndex({ files, origins }) },
   }
 }
 
+const sendIndex = ({ files, origins }: Pick<ConsoleSettings, 'files' | 'origins'>): RequestHandler =>
+  withConsole(files, ({ index }) => sendPage(index, origins))
+
 /** Answers an address that cannot be decoded, such as `/console/chat/%E0`, with the console, which says that there is no such page. */
-export function consoleAtBrokenPath({ files, origins }: ConsoleSettings): ErrorRequestHandler {
-  const send = sendPage(files.index, origins)
+export function consoleAtBrokenPath(settings: ConsoleSettings): ErrorRequestHandler {
+  const send = sendIndex(settings)
   return (cause, req, res, next) => {
     const isPage = /^\/console\/(?!assets\/)/.test(req.path) && (req.method === 'GET' || req.method === 'HEAD')
     return cause instanceof URIError && isPage ? send(req, res, next) : next(cause)
@@ -52,5 +54,3 @@ const leadToConsole =
       `no such path; the console for people is at ${address}, and the paths of this API begin with ${basePath}`,
     )
   }
-
-const passOn: RequestHandler = (_req, _res, next) => next('route')

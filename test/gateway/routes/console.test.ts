@@ -17,11 +17,11 @@ const STYLE = 'main > p {\n  color: teal;\n}'
 const PAGE = `<style>${STYLE}</style><p>page</p>`
 
 const SETTINGS: ConsoleSettings = {
-  files: {
+  files: async () => ({
     index: file('text/html; charset=utf-8', PAGE),
     cluster: file('text/html; charset=utf-8', 'cluster'),
     assets: new Map([['assets/main-abc.js', file('text/javascript; charset=utf-8', 'script')]]),
-  },
+  }),
   signIn: { kind: 'oidc', issuer: 'https://id.example', client_id: 'console', audience: 'api', scope: 'openid' },
   origins: ['https://id.example'],
   isHome: true,
@@ -51,6 +51,14 @@ describe('the routes of the console', () => {
       expect(response.headers.get('cross-origin-opener-policy')).to.equal('same-origin')
       expect(response.headers.get('referrer-policy')).to.equal('no-referrer')
     }
+  })
+
+  it('its files are read when they are asked for, and without them a page is no path', async () => {
+    let reads = 0
+    const files = () => Promise.resolve(void reads++)
+    const { status } = await at('/v1/health', {}, { ...SETTINGS, files })
+    const page = await at('/console/', BROWSER, { ...SETTINGS, files })
+    expect([status, page.status, reads]).to.deep.equal([200, 404, 1])
   })
 
   it('a page whose address no browser can read is the page, too; a file and another method are refused', async () => {
