@@ -68,7 +68,7 @@ export const BLIND: readonly (readonly [string, string])[] = [
   ['services/gateway', 'services/worker'],
   ['services/gateway', 'services/executor'],
   ['services/worker', 'services/executor'],
-  // A program of browsers, and one of terminals: they know the API through the client alone.
+  // A program for browsers and one for terminals: they use the API only through the client.
   ...['services/console', 'services/cli'].flatMap((program) =>
     [
       ...['kernel', 'platform', 'agent', 'cluster', 'tenancy', 'work'],
@@ -220,9 +220,9 @@ export const LAZY: readonly (readonly [from: string, to: string])[] = [
   ['shared/work/flows/**', 'yaml'],
   ['shared/platform/api/**', 'shared/platform/api/decode.ts'], // It loads ajv.
   ['services/console/**', 'services/console/{pages,parts}/**'], // A page's code is loaded when the page is opened.
-  ['services/console/sign-in/start.ts', 'services/console/sign-in/with-tokens.ts'], // Only where people have tokens.
-  ['services/console/shell/console.tsx', 'services/console/api/notices.ts'], // Its first page is drawn before.
-  ['services/console/shell/*.tsx', 'services/console/sign-in/{expired,sign-in-page,who-is-here}.tsx'], // Seldom shown.
+  ['services/console/sign-in/start.ts', 'services/console/sign-in/with-tokens.ts'], // Loaded only if people sign in with tokens.
+  ['services/console/shell/console.tsx', 'services/console/api/notices.ts'], // Loaded after the first page was drawn.
+  ['services/console/shell/*.tsx', 'services/console/sign-in/{expired,sign-in-page,who-is-here}.tsx'], // Loaded when shown, which is rare.
 ]
 
 /** Entry points. Node, mocha or a shell script uses their exports. */

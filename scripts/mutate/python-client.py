@@ -19,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 CLIENT = Path("shared/client-python/agent_engine")
-#: The twin is made of `_async`, and the characters of a table.
+#: These files are generated: `_blocking` from `_async`, and `_characters.py` from a table.
 LEFT_OUT = ("_blocking/", "_characters.py", "__init__.py")
 TESTS = ("test/conformance/python-client.test.ts", "test/client/python-answers.test.ts", "test/reading/python.test.ts")
 TIMEOUT_SECS = 90

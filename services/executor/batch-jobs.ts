@@ -134,7 +134,7 @@ export async function reconcileBatches({ batches, queue, tell, now }: ReconcileD
     for (const { batch_id: id, owner: tenant } of page) {
       if (await batches.settle(tenant, id, { at: now(), tell })) continue
       const batch = await batches.get(tenant, id)
-      if (!batch) continue // It is being created.
+      if (!batch) continue // The batch may still be being created.
       const nowMs = batch.status === 'running' ? now().getTime() : Number.POSITIVE_INFINITY
       const isDue = (chunk: Chunk) => !hasEnded(chunk) && (chunk.look_at_ms ?? 0) <= nowMs
       const due = (await batches.chunks(tenant, id)).filter(isDue).map(({ chunk }) => chunkJobId(id, chunk))

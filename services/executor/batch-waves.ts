@@ -22,7 +22,7 @@ export type WavesDeps = Omit<KeptCallsDeps, 'pooled'> & {
   dispatches: Pick<Dispatches, 'get'>
   checkers: SchemaCheckers
   flows: Pick<FlowJobs, 'rehearse'>
-  /** `undefined` for an instance without batch endpoints, or that is gone. */
+  /** `undefined` for an instance that has no batch endpoints or was deleted. */
   openVendor(tenant: TenantId, instance: string): Promise<VendorBatches | undefined>
   /** The tools that need no permission. */
   toolBox: Pick<ToolBox, 'find'>

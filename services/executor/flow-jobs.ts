@@ -111,7 +111,7 @@ export class FlowJobs {
     return (await this.#ends.endBy(tenant, dispatch, { type: 'given_up' })) ?? jobEndOf(dispatch)
   }
 
-  /** Executes the dispatch if nobody has. Throws when the store is away. */
+  /** Executes the dispatch if no process has. Throws when the store is away. */
   async #advance(tenant: TenantId, id: string, reader: Job['reader']): Promise<Settled> {
     const { dispatches, epoch } = this.#deps
     const begun = await dispatches.begin(tenant, id, epoch())

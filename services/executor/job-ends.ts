@@ -118,7 +118,7 @@ export function retryJobs(onFailure: (id: string, cause: unknown) => void): Unti
   /** The jobs that a handler of this process is at work on. */
   const active = new Set<string>()
   const once = async (id: string, settle: () => Promise<Settled>): Promise<Settled> => {
-    if (active.has(id)) return undefined // The queue has handed the job out again while its first handler is at work.
+    if (active.has(id)) return undefined // The queue has handed the job out again while its first handler still works.
     active.add(id)
     try {
       return await settle()

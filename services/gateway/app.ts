@@ -119,7 +119,7 @@ export type AppDeps = {
   broker: Broker
   /** The Idempotency-Keys of run starts. */
   startKeys: Idempotency
-  /** The streams of the tenants' events. */
+  /** The streams of tenants' events. */
   eventStreams: EventStreams
   toolBox: ReplyToolBox & ListedTools
   /** `undefined` when the process has no store. */

@@ -107,7 +107,7 @@ export type WorkerDeps = {
 export type Worker = ClusterWorker<Session> & {
   /** For a worker without others: leaves stored runs to the next process. Call it when it drains. */
   leaveAtRest(): void
-  /** Resolves when the sessions are stored, or soon after when the store is away. */
+  /** Resolves when the sessions are stored, or after a short time if the store does not answer. */
   sessionsSettled(): Promise<void>
 }
 

@@ -46,7 +46,7 @@ async function measure(bench: Bench): Promise<Measured> {
   return { value: (after - before) / READERS, detail }
 }
 
-/** Runs one after the other until `over`, and the time of each. */
+/** Executes runs one after the other until `over` is aborted, and returns the time of each. */
 async function runOthers(client: Client, over: AbortSignal): Promise<number[]> {
   const times: number[] = []
   while (!over.aborted) times.push((await client.stream(OTHERS_TOKENS)).totalMs)

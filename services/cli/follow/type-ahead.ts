@@ -29,7 +29,7 @@ export class TypeAhead {
     this.#listen()
   }
 
-  /** Lets a question have the keys. */
+  /** Gives the key presses to a question until it is answered. */
   async during<T>(question: () => Promise<T>): Promise<T> {
     this.#questions++
     this.#silence()

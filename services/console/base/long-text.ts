@@ -4,7 +4,7 @@
  */
 const MOST_WHOLE = { chars: 10_000, lines: 400 } as const
 const MOST_OF_PART = { chars: 2_000, lines: 100 } as const
-/** A part ends at a blank that is so near. */
+/** A part ends at a blank if one is at most this many characters away. */
 const NEAR = 200
 /** Where lines are wrapped, at the earliest: an end that is hidden below a part must not seem to be on the screen. */
 const COLUMNS = 40

@@ -28,6 +28,6 @@ export async function resumeRun(
   relay({ runId, frames: after === 0 ? new AnnouncedFrames(frames, place) : frames, after }, res)
 }
 
-/** A number above the last event counts as the last (D4.5c). */
+/** A number above that of the last event is treated as the last (D4.5c). */
 const isOver = (run: RunSummary, after: number): boolean =>
   run.ended_at !== null && after >= (isLost(run) ? LOST_SEQ : run.event_count)

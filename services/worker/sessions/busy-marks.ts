@@ -68,7 +68,7 @@ export class BusyMarks {
     this.#startSweeps()
   }
 
-  /** Resolves when the marks of sessions without runs are deleted, or soon after when the store is away. */
+  /** Resolves when the marks of sessions without runs are deleted, or after a short time if the store does not answer. */
   async settled(): Promise<void> {
     await this.#sweep(0)
     clearInterval(this.#timer)

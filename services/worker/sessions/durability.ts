@@ -36,7 +36,7 @@ export type Durability = {
   wrap(inbox: Inbox, opening: { sessions: Sessions; isDraining(): boolean }): Inbox
   /** Deletes the stored data of a session that was removed here. */
   remove(session: Session): Promise<void>
-  /** Resolves when the sessions are stored, or soon after when the store is away. */
+  /** Resolves when the sessions are stored, or after a short time if the store does not answer. */
   settled(): Promise<void>
 }
 

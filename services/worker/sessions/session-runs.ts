@@ -102,7 +102,7 @@ export class SessionRuns {
     const open = { accepted, place, run, progress, events, safePoint, reserved, isStored, isConfirmed: false }
     this.#open.set(run.id, open)
     if (!isStored) this.#accepted.push(open)
-    // The confirmation is stored with the next entry, or soon.
+    // The confirmation is stored with the next entry, or after a short time.
     void run.whenAccepted().then(() => {
       if (run.isAbandoned || !this.confirm(run.id)) return
       setTimeout(() => this.#confirmed.includes(run.id) && this.#keeper.note(), SOON_MS).unref()

@@ -96,7 +96,7 @@ export class SessionSaver {
     })
   }
 
-  /** Resolves when all is stored, or soon after when the store is away. */
+  /** Resolves when everything is stored, or after a short time if the store does not answer. */
   settled(): Promise<void> {
     return this.#loop.settled()
   }

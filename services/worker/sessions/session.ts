@@ -119,7 +119,7 @@ export class Session extends SessionContent {
     return { ...kept, background: memory.background, services: { memory }, warnings: [], progress }
   }
 
-  /** Throws `invalid_request` for a message that follows one which the session does not have. */
+  /** Throws `invalid_request` for a message that is to follow one which the session does not have. */
   checkPlace(message: MessageRequest): void {
     const taken = [...this.waiting, ...(this.isBusy && this.#begun ? [this.#begun] : [])]
     const accepted = taken.flatMap(({ run, message: { id } }) => (id === undefined ? [run.id] : [run.id, id]))

@@ -129,7 +129,7 @@ export const RENEW = script(
 /** The members in one piece of the list, about. Larger pieces block a process that joins, whose code is not compiled yet. */
 const PIECE = 64
 
-/** A piece of the list. Argument: where it begins, by the piece before it, or 0. */
+/** Returns a piece of the list of members. Argument: the position at which it begins, from the piece before it, or 0. */
 export const LIST = script(
   'aeMembers',
   `${NOW}

@@ -169,7 +169,7 @@ export class HeldClaims<S extends HeldSession> implements OwnClaims {
   async claimAgain(session: S): Promise<boolean> {
     for (let attempt = 1; attempt <= CLAIM_ATTEMPTS; attempt++) {
       if (attempt > 1) await sleep(RETRY_MS, undefined, { ref: false })
-      if (attempt > 1 && !this.#has(session)) return true // It was removed meanwhile.
+      if (attempt > 1 && !this.#has(session)) return true // It may have been removed meanwhile.
       const claim = this.#claimOf(session)
       const holder = await this.#claimOnce(session, claim)
       if (isSameClaim(holder, claim)) return true

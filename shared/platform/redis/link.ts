@@ -30,7 +30,7 @@ export interface RedisLink extends Subscriptions {
 }
 
 const COMMAND_MS = 1_000
-/** The time after which waiting commands on a hanging connection fail. It is too short only if this process was paused for as long. */
+/** The time after which waiting commands on a hanging connection fail. It is long enough, unless this process itself was paused. */
 const HANGING_MS = 3_000
 /** The time for the first connection; in a Redis Cluster it also reads which node has which slot. */
 const OPEN_MS = 5_000

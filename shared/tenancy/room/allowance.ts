@@ -156,7 +156,7 @@ export class Allowance {
     this.#spent[0] += used - tokens
   }
 
-  /** Notes the limits in an answer. Returns whether it is the provider's first one. */
+  /** Notes the limits in an answer. Returns whether this is the first answer of the provider. */
   tell(last: LastTold): boolean {
     const { tokens, requests } = last.told
     const isFirst = this.#first !== undefined

@@ -184,7 +184,7 @@ function refuse(room: Room, until: number, now: number): void {
   Object.assign(tokens, { limit, guessedAt: now, counted: limit, room: 0, pace: 0, wholeAt: 0 })
 }
 
-/** Notes a process. A process that begins to wait starts with the amount of the least served waiting process. */
+/** Stores the latest figures of a process. A process that begins to wait starts with the amount of the least served waiting process. */
 function noteMember(room: Room, { process, atWork, waiting, weight }: RoomRequest, now: number) {
   for (const [id, each] of Object.entries(room.members)) if (now - each.seen > HOLD_MS) delete room.members[id]
   const before = room.members[process]

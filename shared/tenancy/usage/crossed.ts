@@ -2,7 +2,7 @@ import { parseJson } from '../../kernel/json.ts'
 import { CROSSED, type Crossed, type UsageRows, type UsageSums } from './port.ts'
 import { addRow, copyOf, type OwnRows, type OwnSums, REST, SUMMED } from './sums.ts'
 
-/** The key of the runs with these values of `CROSSED`, and of runs with two of them. */
+/** The key for runs with these values of the dimensions in `CROSSED`; also used with the values of only two dimensions. */
 export const crossedKey = (values: readonly string[]): string => JSON.stringify(values)
 
 /** `undefined` for `REST`, which sums up the combinations above the limit. */

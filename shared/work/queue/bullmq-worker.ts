@@ -214,7 +214,7 @@ export class JobWorker extends Worker<BullData, void> {
     return [this.#slots.isFull, ...this.#slots.tenantsWithShare()].join(' ')
   }
 
-  /** Resolves when the ends of the jobs that have ended are sent: with the next job that is taken, or soon. */
+  /** Resolves when the ends of all ended jobs are sent: together with the request for the next job, or after a short time. */
   #endsSent(): Promise<void> {
     if (this.#isLeaving) return Promise.resolve()
     if (!this.#ends) {

@@ -123,7 +123,7 @@ export function readTick({ id }: Pick<Job, 'id'>): Tick {
   return { name, at: Number(at) }
 }
 
-/** A schedule's name within the queue, for all tenants. It has no colon. */
+/** A schedule's name within the queue, for all tenants. It contains no colon. */
 export const scheduleId = (tenant: TenantId, name: string): string => `${digest(tenant)}_${name}`
 
 const digest = (tenant: TenantId): string => createHash('sha256').update(tenant).digest('hex').slice(0, 16)

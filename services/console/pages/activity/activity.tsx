@@ -61,7 +61,7 @@ const Choosing = ({ hasFirst }: { hasFirst: boolean }) => (
   </Notice>
 )
 
-/** Lies over the list, which it never moves. */
+/** It covers the top of the list and never moves the rows. */
 function News({ runs }: { runs: LiveRuns }) {
   const { length: count } = runs.news
   return (

@@ -125,7 +125,7 @@ async function start(
   const system = systemPromptOf(instructions, context)
   const message = {
     ...{ prompt, ...listed },
-    client_tools: clientTools, // They are those of this request.
+    client_tools: clientTools, // The client's tools of this request replace those of earlier ones.
     ...(attachments.length > 0 && { attachments }),
     ...(system !== undefined && { system_prompt: system }),
   }

@@ -25,7 +25,7 @@ export class LineFeedView {
     return this.#whole.slice(this.#toWhole(start), this.#toWhole(end))
   }
 
-  /** The line end after a place of `text`. For the last line, which has none, it is that of the line before. */
+  /** The line end after a place of `text`. The last line has no line end; for it the line end of the line before is returned. */
   lineEndAt(place: number): '\n' | '\r\n' {
     const at = this.#toWhole(place)
     if (this.#nextLineFeed < at) this.#nextLineFeed = this.#lineFeedFrom(at)

@@ -18,7 +18,7 @@ import { RelayedStream, type RelayedStreamHooks, type StreamLimits } from './rel
 export type StreamsDeps = {
   /** Sends a record to the worker of this epoch. */
   send(epoch: number, each: WireRecord): void
-  /** Sends a record with the next message, or soon. */
+  /** Sends a record with the next message, or after a short time. */
   sendLater(epoch: number, each: WireRecord): void
   isAlive(epoch: number): boolean
   isBusAway(): boolean

@@ -26,7 +26,7 @@ export const RECORD = {
 } as const
 export type RecordType = (typeof RECORD)[keyof typeof RECORD]
 
-/** Flag of a `frames` or `piece` record: it contains the run's last frame, or without a frame that the run ended with frame `seq - 1`. */
+/** Flag of a `frames` or `piece` record: it contains the run's last frame. A record without a frame means that the run ended with frame `seq - 1`. */
 export const LAST = 1
 
 /** Flag of a `piece` record: it is the last piece of the frame. */

@@ -60,7 +60,7 @@ export class ExecutorRelay {
     this.#inbox = new RelayInbox(this.#member.transport, (follow) => runMethods(executor.inbox, follow))
   }
 
-  /** Changes when this process was evicted and has joined again. */
+  /** The epoch changes when this process was evicted and has joined again. */
   get epoch(): number {
     return this.#member.epoch
   }

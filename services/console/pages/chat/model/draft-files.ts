@@ -33,7 +33,7 @@ export type DraftFile = {
  */
 export class DraftFiles {
   readonly list = signal<readonly DraftFile[]>([])
-  /** Whether the message can be sent with them. */
+  /** Whether the message can be sent with all its files. */
   readonly areReady = computed(() => this.list.value.every(({ kept, problem }) => kept && problem === undefined))
   #added = 0
   #sending = Promise.resolve()
