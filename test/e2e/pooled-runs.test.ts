@@ -1,4 +1,4 @@
-// Tests that runs which wait for a vendor's batch survive kill -9 (D58.6a): real processes, Redis, MongoDB or SQLite, and the batch endpoints of a vendor on their wire format.
+// Tests that runs which wait for a vendor's batch survive kill -9 (D58.6): real processes, Redis, MongoDB or SQLite, and the batch endpoints of a vendor on their wire format.
 
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
@@ -68,7 +68,7 @@ describe('runs that wait for a batch of a vendor when their process dies', () =>
     ['at another worker', openCluster],
     ['at the next start of the standalone form', openStandalone],
   ] as const)
-    it(`D58.6a: go on ${name}, and join their calls in the pool and at the vendor, each of which is paid once`, async () => {
+    it(`D58.6: go on ${name}, and join their calls in the pool and at the vendor, each of which is paid once`, async () => {
       const form = await open()
       const call = async (method: string, path: string, body?: object) => {
         const reply = await callApi(form.url() + path, initOf(method, body, { accept: 'application/json' }))
