@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util'
 import { createMcpHandler, McpServer } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { type Child, spawnChild } from '../../scripts/local-services/child.ts'
+import { retryUntil } from '../../shared/kernel/async/retry.ts'
 import type { ApiType } from '../../shared/platform/api/api-type.ts'
 import { startClusterRedis } from '../support/cluster-redis.ts'
 import { serveFetch } from '../support/mcp-server/http.ts'
@@ -16,8 +17,8 @@ import { VendorBatchServer } from '../support/vendor-batches.ts'
 
 const USAGE = `usage: npm run try:batch -- [--items 1000] [--live] [--tool] [--kill-secs 20] [--answer-secs 15] [--hours 24]
 
-Runs a flow for so many inputs in a cluster of processes, of which one gateway, one worker and one executor are killed (SIGKILL) and started again every so many
-seconds. Without --live the calls go to batches of the vendor, which answers each after so many seconds, and one item in fifty needs a second call. Prints a row, and
+Runs a flow for so many inputs in a cluster of processes, of which one gateway, one worker and one executor are killed (SIGKILL) and started again, so many
+seconds after the last ones were there. Without --live the calls go to batches of the vendor, which answers each after so many seconds, and one item in fifty needs a second call. Prints a row, and
 exits with 1 where an item has not one good result, a call was in two batches, the cost is above 0.55 of live, or more than one in a thousand items has missed the deadline of so many hours. With --tool
 each item calls a tool that may change something between two turns, and it is one where a tool was called twice. It takes minutes.
 `
@@ -156,17 +157,15 @@ async function runBatch(cluster: Cluster, vendor: VendorBatchServer, { calls }: 
   const deadline = values.live ? {} : { deadline_hours: Number(values.hours) }
   const request = { items, provider_instance: 'pool', model: 'm-1', ...deadline }
   const { batch_id: id } = JSON.parse(await cluster.ask('POST', '/flows/answers/batch', request)) as Batch
-  let kills = 0
-  const killing = setInterval(
-    () => void cluster.killOneOfEach().then(() => kills++),
-    1_000 * Number(values['kill-secs']),
-  )
+  const over = new AbortController()
+  const killing = cluster.killUntil(over.signal, 1_000 * Number(values['kill-secs']))
   let batch: Batch
   do {
     await sleep(LOOK_MS)
     batch = JSON.parse(await cluster.ask('GET', `/batches/${id}`)) as Batch
   } while (batch.ended_at === null)
-  clearInterval(killing)
+  over.abort()
+  const kills = await killing
   const text = await cluster.ask('GET', `/batches/${id}/results`)
   const results = text
     .split('\n')
@@ -226,13 +225,19 @@ class Cluster {
     return cluster
   }
 
-  async killOneOfEach(): Promise<void> {
+  /** Kills the older one of each role so long after all were there. Resolves with how often. */
+  async killUntil(signal: AbortSignal, everyMs: number): Promise<number> {
     const kill = async (role: Role) => {
       const oldest = this.#members[role].shift()
       await oldest?.child.kill('SIGKILL')
-      await this.#add(role)
+      // A process that is not there in time is started again, as a supervisor does.
+      await retryUntil(() => this.#add(role), { pauses: LOOK_MS, mayPass: () => !signal.aborted })
     }
-    await Promise.all((['worker', 'executor', 'gateway'] as const).map(kill))
+    for (let kills = 0; ; kills++) {
+      await sleep(everyMs, undefined, { signal }).catch(() => {})
+      if (signal.aborted) return kills
+      await Promise.allSettled((['worker', 'executor', 'gateway'] as const).map(kill))
+    }
   }
 
   /** Asks again while a gateway dies or something is unavailable: with one key, so that a start counts once. */
