@@ -231,7 +231,11 @@ class Cluster {
       const oldest = this.#members[role].shift()
       await oldest?.child.kill('SIGKILL')
       // A process that is not there in time is started again, as a supervisor does.
-      await retryUntil(() => this.#add(role), { pauses: LOOK_MS, mayPass: () => !signal.aborted })
+      const mayPass = (cause: unknown) => {
+        process.stderr.write(`${cause}\n`)
+        return !signal.aborted
+      }
+      await retryUntil(() => this.#add(role), { pauses: LOOK_MS, mayPass })
     }
     for (let kills = 0; ; kills++) {
       await sleep(everyMs, undefined, { signal }).catch(() => {})
@@ -268,7 +272,10 @@ class Cluster {
     const main = new URL(`../../services/${role}/main.ts`, import.meta.url).pathname
     const env = { HOST: '127.0.0.1', PORT: '0', OPS_PORT: '0', PATH: process.env['PATH'] ?? '', ...this.#env }
     const child = await spawnChild({ name: role, command: process.execPath, args: [main], env })
-    const [line] = await child.line(/^\{.*"msg":"listening".*\}$/m, 90_000)
+    const [line] = await child.line(/^\{.*"msg":"listening".*\}$/m, 90_000).catch(async (cause: unknown) => {
+      await child.kill('SIGKILL')
+      throw cause
+    })
     this.#members[role].push({ child, url: (JSON.parse(line) as { url?: string }).url ?? '' })
   }
 }
