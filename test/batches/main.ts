@@ -78,12 +78,18 @@ async function tryBatch(): Promise<boolean> {
   }
 }
 
+/** What the tool has answered where it was not called, or may not have been: the model calls it again then. */
+const failedCalls = new Set<string>()
+
 /** One item in so many is answered wrongly the first time. */
 async function openModel(): Promise<ModelServer> {
   const model = await startModelServer({ record: false })
   model.otherwise(({ body }) => {
     const text = JSON.stringify(body)
     const item = Number(/item (\d+)/.exec(text)?.[1])
+    const results = (body['messages'] as { role: string; content: unknown }[]).filter(({ role }) => role === 'tool')
+    const [result] = results.map(({ content }) => String(content))
+    if (result !== undefined && !/was counted|interrupted/.test(result)) failedCalls.add(result)
     if (values.tool && !/was counted|interrupted/.test(text))
       return { steps: [{ tool: TOOL, input: { item: String(item) } }], usage: USAGE_OF_CALL }
     const isWrong = item % CORRECTED === 0 && !text.includes('bad')
@@ -205,6 +211,7 @@ async function runBatch(cluster: Cluster, vendor: VendorBatchServer, { calls }: 
         results.filter(({ status }) => status !== 'ok').map(({ status, error }) => `${status}: ${error?.message}`),
       ),
     ].join('; '),
+    'failed tools': [...failedCalls].join('; '),
     problems: problems.filter(Boolean).join('; '),
   }
 }
