@@ -81,6 +81,9 @@ async function tryBatch(): Promise<boolean> {
 /** What the tool has answered where it was not called, or may not have been: the model calls it again then. */
 const failedCalls = new Set<string>()
 
+/** The items whose process died at the call: it may not have been made, and is not made again (D55.6b). */
+const interrupted = new Set<string>()
+
 /** One item in so many is answered wrongly the first time. */
 async function openModel(): Promise<ModelServer> {
   const model = await startModelServer({ record: false })
@@ -89,6 +92,7 @@ async function openModel(): Promise<ModelServer> {
     const item = Number(/item (\d+)/.exec(text)?.[1])
     const results = (body['messages'] as { role: string; content: unknown }[]).filter(({ role }) => role === 'tool')
     const [result] = results.map(({ content }) => String(content))
+    if (result?.includes('interrupted')) interrupted.add(String(item))
     if (result !== undefined && !/was counted|interrupted/.test(result)) failedCalls.add(result)
     if (values.tool && !/was counted|interrupted/.test(text))
       return { steps: [{ tool: TOOL, input: { item: String(item) } }], usage: USAGE_OF_CALL }
@@ -181,6 +185,7 @@ async function runBatch(cluster: Cluster, vendor: VendorBatchServer, { calls }: 
     results.reduce((sum, each) => sum + each.input_tokens * PRICE.input + each.output_tokens * PRICE.output, 0) / 1e6
   const twice = [...vendor.submitted.values()].filter((count) => count > 1).length
   const called = [...calls.values()]
+  const uncalled = COUNT - new Set([...calls.keys(), ...interrupted]).size
   const share = batch.usage.cost_usd / live
   const good = new Set(results.filter(({ status }) => status === 'ok').map(({ custom_id }) => custom_id))
   const late = results.filter(({ status }) => status === 'expired').length
@@ -189,7 +194,7 @@ async function runBatch(cluster: Cluster, vendor: VendorBatchServer, { calls }: 
     (good.size !== COUNT || results.length !== COUNT) && `${good.size} good of ${results.length} results`,
     twice > 0 && `${twice} calls in two batches`,
     called.some((count) => count > 1) && `${called.filter((count) => count > 1).length} tools called twice`,
-    values.tool && called.length !== COUNT && `${called.length} tools called`,
+    values.tool && uncalled > 0 && `${uncalled} tools neither called nor interrupted`,
     !values.live && share > 0.55 && 'too dear',
     kept < 0.999 && 'too late',
   ]
@@ -202,6 +207,7 @@ async function runBatch(cluster: Cluster, vendor: VendorBatchServer, { calls }: 
     'in two': twice,
     'live calls': vendor.liveCalls,
     'tool calls': called.reduce((sum, count) => sum + count, 0),
+    interrupted: interrupted.size,
     'cost of live': share.toFixed(3),
     'deadlines kept': `${(100 * kept).toFixed(2)} %`,
     'processes killed': 3 * kills,
