@@ -10,8 +10,10 @@ import {
   isChunkJob,
   joinEnds,
   type NewChunk,
+  waitingJobOf,
 } from '../../shared/work/flows/batch/batch.ts'
 import type { BatchStore } from '../../shared/work/flows/batch/store.ts'
+import type { DispatchStore } from '../../shared/work/flows/port.ts'
 import type { StoredFlows } from '../../shared/work/flows/stored-flows.ts'
 import type { Job, JobEnd, JobQueue } from '../../shared/work/queue/port.ts'
 import type { BatchWaves } from './batch-waves.ts'
@@ -20,6 +22,7 @@ import { retryJobs, type Settled, type UntilEnded } from './job-ends.ts'
 import { runUnhurried } from './unhurried-flows.ts'
 
 export type BatchJobsDeps = ChunkDeps & {
+  dispatches: Pick<DispatchStore, 'park'>
   batches: BatchStore
   library: Pick<StoredFlows, 'definitionOf'>
   /** Left out: all calls go to the live API. */
@@ -49,7 +52,7 @@ export class BatchJobs {
     })
   }
 
-  /** Resolves when all items of the chunk have ended, or the flow with a deadline has ended, or the job went back to the queue. Never rejects. */
+  /** Resolves when all items of the chunk have ended, or the flow that has time until its deadline, when they wait for a vendor, or when the job was given back. Never rejects. */
   handle(job: Job, giveWay?: AbortSignal): Promise<JobEnd | undefined> {
     const { draining } = this.#deps
     const leaving = giveWay ? AbortSignal.any([draining, giveWay]) : draining
@@ -107,11 +110,11 @@ export class BatchJobs {
   }
 }
 
-/** Queues the chunks for which some answers have arrived. If that fails, `reconcileBatches` does it later. */
-export const queueChunks =
+/** Queues the chunks and flows some of whose calls have their answers. Where that fails they are looked at later (`reconcileBatches`, `sweepOrphans`). */
+export const queueAnswered =
   (queue: Pick<JobQueue, 'add'>) =>
   async (tenant: TenantId, waves: readonly CallOwner[]): Promise<void> => {
-    const ids = new Set(waves.map(({ batch_id, chunk }) => chunkJobId(batch_id, chunk)))
+    const ids = new Set(waves.flatMap((wave) => waitingJobOf(wave) ?? []))
     await Promise.allSettled([...ids].map((id) => queue.add({ kind: 'batch', tenant, id })))
   }
 

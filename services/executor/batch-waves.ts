@@ -7,11 +7,10 @@ import { mayWait } from '../../shared/agent/tools/recorded-calls.ts'
 import { createKeyedQueue } from '../../shared/kernel/async/keyed-queue.ts'
 import { inSlices } from '../../shared/kernel/async/slices.ts'
 import { hasKind } from '../../shared/kernel/errors.ts'
-import { itemTraceId } from '../../shared/kernel/ids.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { SchemaCheckers } from '../../shared/platform/schemas/port.ts'
-import { answersUntil, type Batch, type NewChunk } from '../../shared/work/flows/batch/batch.ts'
+import { answersUntil, type Batch, executionOf, type NewChunk } from '../../shared/work/flows/batch/batch.ts'
 import { checkInput } from '../../shared/work/flows/calls/start-execution.ts'
 import type { Dispatches, Flow } from '../../shared/work/flows/port.ts'
 import type { FlowJobs } from './flow-jobs.ts'
@@ -30,11 +29,12 @@ export type WavesDeps = Omit<KeptCallsDeps, 'pooled'> & {
   log: Log
 }
 
-/** `definition`: `undefined` when the flow was deleted meanwhile. `leaving` is aborted when this process must begin nothing more. */
+/** `definition`: `undefined` when the flow was deleted meanwhile. `unbegun`: the places of items, where they are known. `leaving` is aborted when this process is to begin nothing more. */
 export type ChunkOfBatch = {
-  batch: Batch
+  batch: Pick<Batch, 'flow' | 'model' | 'vendor_instance' | 'status' | 'created_at' | 'deadline_at'>
   chunk: NewChunk
   definition: Flow['definition'] | undefined
+  unbegun?: ReadonlySet<number>
   leaving?: AbortSignal
 }
 
@@ -86,7 +86,7 @@ export class BatchWaves {
       await this.#withdraw(tenant, { chunk, vendor })
       return { answers: await pool.store.answers(tenant, chunk), ...ALL_READY }
     }
-    const unbegun = new Set(await this.#unbegun(tenant, chunk))
+    const unbegun = of.unbegun ?? new Set(await this.#unbegun(tenant, chunk))
     const later = (answers: Map<string, BatchAnswer>, lookAtMs: number) => ({
       ...{ answers, waiting: unbegun, unbegun, lookAtMs },
     })
@@ -171,7 +171,7 @@ export class BatchWaves {
     { i, answers }: { i: number; answers: Map<string, BatchAnswer> },
   ): Promise<BatchCall[] | undefined> {
     const { flows, checkers } = this.#deps
-    const { batch_id, flow, model, vendor_instance } = batch
+    const { flow, model, vendor_instance } = batch
     const { input } = chunk.items[i] ?? { input: {} }
     const isFine = await checkInput(definition, { input }, checkers.of(tenant)).then(
       () => true,
@@ -181,7 +181,7 @@ export class BatchWaves {
       },
     )
     if (!isFine) return []
-    const item = { traceId: itemTraceId(batch_id, chunk.first + i), answers }
+    const item = { traceId: executionOf(chunk.batch_id, chunk.first + i), answers }
     // A failure of the vendor's batch is no reason to call another provider.
     const call = { flow, route: { instance: vendor_instance ?? '', model }, fallback: null }
     return flows.rehearse(tenant, {
@@ -196,7 +196,7 @@ export class BatchWaves {
   async #unbegun(tenant: TenantId, { batch_id, first, ends }: NewChunk): Promise<number[]> {
     const open = [...ends.keys()].filter((i) => ends[i] === null)
     const hasBegun = await inSlices(open, AT_ONCE, async (i) => {
-      return (await this.#deps.dispatches.get(tenant, itemTraceId(batch_id, first + i))) !== undefined
+      return (await this.#deps.dispatches.get(tenant, executionOf(batch_id, first + i))) !== undefined
     })
     return open.filter((_, at) => !hasBegun[at])
   }
@@ -231,9 +231,10 @@ const submissionOf = (wave: Wave) => ({
 
 type Looking = { of: ChunkOfBatch; vendor: VendorBatches; isLast: boolean }
 
-const spanOf = ({ created_at, deadline_at }: Batch): number => Date.parse(deadline_at) - Date.parse(created_at)
+const spanOf = ({ created_at, deadline_at }: ChunkOfBatch['batch']): number =>
+  Date.parse(deadline_at) - Date.parse(created_at)
 
-const termsOf = (batch: Batch) => ({
+const termsOf = (batch: ChunkOfBatch['batch']) => ({
   instance: batch.vendor_instance ?? '',
   until_ms: Date.parse(batch.deadline_at) - LAST_SHARE * spanOf(batch),
   expires_ms: Date.parse(answersUntil(batch)),

@@ -7,7 +7,7 @@ import { reconcilePlans } from '../../shared/work/plans/reconcile.ts'
 import type { PlanSchedules } from '../../shared/work/plans/schedules.ts'
 import { createAbsence } from '../../shared/work/runs/records/lost-runs.ts'
 import { recordLost } from '../wiring/run-records.ts'
-import { queueChunks, reconcileBatches } from './batch-jobs.ts'
+import { queueAnswered, reconcileBatches } from './batch-jobs.ts'
 import { tellingBatches } from './job-ends.ts'
 import type { ExecutorParts, Membership } from './open-parts.ts'
 
@@ -63,7 +63,7 @@ function startBatchReconciler({ store: { batches }, tenantConfig, events, queue,
 function startPools({ store: { pooled }, tenantConfig, queue, fence, log }: Parts): () => void {
   if (!tenantConfig) return () => {}
   const { openVendor, limits } = tenantConfig
-  const onAnswered = queueChunks(queue)
+  const onAnswered = queueAnswered(queue)
   const deps = { openVendor, assertBudget: limits.assertBudget, onAnswered, now: () => new Date(), log }
   const driver = new PoolDriver({ store: pooled, ...deps })
   const look = async () => {
@@ -108,6 +108,7 @@ function startOrphanSweep({ flows, store, queue, fence, log }: Parts, { executor
     executors,
     queue,
     knownMs: createAges(),
+    now: () => new Date(),
   }
   const sweep = async () => {
     if (fence.isHeld()) await sweepOrphans(deps)

@@ -1,14 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { mayWaitForBatches } from '../../shared/agent/providers/batch/pool/pool.ts'
 import { retryUntil } from '../../shared/kernel/async/retry.ts'
 import { hasKind, toAppError } from '../../shared/kernel/errors.ts'
 import { runIdOf } from '../../shared/kernel/ids.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
+import { HOUR_MS } from '../../shared/kernel/time.ts'
 import type { SchemaCheckers } from '../../shared/platform/schemas/port.ts'
 import type { Admission } from '../../shared/tenancy/limits/admission.ts'
 import type { PlacedRun } from '../../shared/tenancy/limits/port.ts'
 import { turnOf } from '../../shared/tenancy/limits/start-lines.ts'
 import { BATCH_ITEMS } from '../../shared/tenancy/limits/start-order.ts'
-import type { Dispatch, Dispatches } from '../../shared/work/flows/port.ts'
+import { maySendInBatches } from '../../shared/work/flows/batch/batch.ts'
+import type { Dispatch, DispatchStore } from '../../shared/work/flows/port.ts'
+import type { StoredFlows } from '../../shared/work/flows/stored-flows.ts'
+import { isEnded } from '../../shared/work/flows/transitions.ts'
+import type { Advanced, BatchWaves } from './batch-waves.ts'
 import type { FlowJobs } from './flow-jobs.ts'
 import type { Settled } from './job-ends.ts'
 
@@ -69,21 +75,51 @@ export const patientChecks = (checkers: SchemaCheckers): SchemaCheckers => ({
   close: () => checkers.close(),
 })
 
-export type UnhurriedDeps = PlacesDeps & { dispatches: Pick<Dispatches, 'get'>; flows: Pick<FlowJobs, 'handle'> }
+export type UnhurriedDeps = PlacesDeps & {
+  dispatches: Pick<DispatchStore, 'get' | 'input' | 'park'>
+  library: Pick<StoredFlows, 'definitionOf'>
+  flows: Pick<FlowJobs, 'handle' | 'answers'>
+  /** Left out: all calls go to the live API. */
+  waves?: Pick<BatchWaves, 'advance'>
+}
+
+type Handling = UnhurriedDeps & { leaving: AbortSignal }
 
 /**
- * Runs a flow with a deadline (D54.8) as soon as its tenant has a place for it. At the deadline it begins in any case, and ends at once with
- * `timeout`. Throws `unavailable` when the store is away.
+ * Runs a flow that has time until its deadline (D54.8), as soon as its calls have their answers (D58.7) and its tenant has a place for it; at its deadline in any case, when it ends by that. While
+ * it waits for a vendor its job is over: it is queued again when the vendor may have news. Throws `unavailable` when the store is away.
  */
-export async function runUnhurried(
-  tenant: TenantId,
-  id: string,
-  { leaving, ...deps }: UnhurriedDeps & { leaving: AbortSignal },
-): Promise<Settled> {
-  const dispatch = await deps.dispatches.get(tenant, id)
+export async function runUnhurried(tenant: TenantId, id: string, { leaving, ...deps }: Handling): Promise<Settled> {
+  const { dispatches, flows } = deps
+  const dispatch = await dispatches.get(tenant, id)
+  const advanced = dispatch && (await advance(tenant, dispatch, { leaving, ...deps }))
+  const waits = advanced !== undefined && advanced.waiting.size > 0
+  if (waits && !leaving.aborted)
+    return (await dispatches.park(tenant, id, advanced.lookAtMs)) ? { end: undefined } : undefined
   if (dispatch && isQueued(dispatch)) await placed(tenant, dispatch, { leaving, ...deps })
-  if (leaving.aborted && isQueued(await deps.dispatches.get(tenant, id))) return { end: { again: true } }
-  return { end: await deps.flows.handle({ kind: 'flow', tenant, id }) }
+  if (leaving.aborted && isQueued(await dispatches.get(tenant, id))) return { end: { again: true } }
+  if (advanced && advanced.answers.size > 0) flows.answers.set(id, advanced.answers)
+  return { end: await flows.handle({ kind: 'flow', tenant, id }).finally(() => flows.answers.delete(id)) }
+}
+
+/** Takes the calls of a flow through the pool as those of a batch of one item. `undefined` for one whose calls go live. */
+async function advance(
+  tenant: TenantId,
+  dispatch: Dispatch,
+  { waves, library, dispatches, leaving }: Handling,
+): Promise<Advanced | undefined> {
+  const { trace_id: batch_id, flow, model, provider_instance, started_at, deadline_at = started_at } = dispatch
+  const hours = (Date.parse(deadline_at) - Date.parse(started_at)) / HOUR_MS
+  if (!waves || !mayWaitForBatches(hours)) return undefined
+  const definition = await library.definitionOf(tenant, flow)
+  if (definition && !maySendInBatches(definition)) return undefined
+  const input = (await dispatches.input(tenant, batch_id)) ?? {}
+  const status = isEnded(dispatch) ? 'cancelling' : 'running'
+  return waves.advance(tenant, {
+    batch: { flow, model, vendor_instance: provider_instance, status, created_at: started_at, deadline_at },
+    chunk: { batch_id, chunk: 0, first: 0, ends: [null], items: [{ input }] },
+    ...{ definition, leaving, unbegun: new Set(isQueued(dispatch) ? [0] : []) },
+  })
 }
 
 const isQueued = (dispatch: Dispatch | undefined): boolean => dispatch?.status === 'queued'
@@ -92,7 +128,7 @@ const isQueued = (dispatch: Dispatch | undefined): boolean => dispatch?.status =
 async function placed(
   tenant: TenantId,
   { trace_id: id, deadline_at: deadline = '' }: Dispatch,
-  { leaving, dispatches, ...deps }: UnhurriedDeps & { leaving: AbortSignal },
+  { leaving, dispatches, ...deps }: PlacesDeps & Pick<Handling, 'dispatches' | 'leaving'>,
 ): Promise<void> {
   const over = new AbortController()
   const look = async () => {

@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util'
 import { createMcpHandler, McpServer } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { type Child, spawnChild } from '../../scripts/local-services/child.ts'
+import { retryUntil } from '../../shared/kernel/async/retry.ts'
 import type { ApiType } from '../../shared/platform/api/api-type.ts'
 import { startClusterRedis } from '../support/cluster-redis.ts'
 import { serveFetch } from '../support/mcp-server/http.ts'
@@ -16,8 +17,8 @@ import { VendorBatchServer } from '../support/vendor-batches.ts'
 
 const USAGE = `usage: npm run try:batch -- [--items 1000] [--live] [--tool] [--kill-secs 20] [--answer-secs 15] [--hours 24]
 
-Runs a flow for so many inputs in a cluster of processes, of which one gateway, one worker and one executor are killed (SIGKILL) and started again every so many
-seconds. Without --live the calls go to batches of the vendor, which answers each after so many seconds, and one item in fifty needs a second call. Prints a row, and
+Runs a flow for so many inputs in a cluster of processes, of which one gateway, one worker and one executor are killed (SIGKILL) and started again, so many
+seconds after the last ones were there. Without --live the calls go to batches of the vendor, which answers each after so many seconds, and one item in fifty needs a second call. Prints a row, and
 exits with 1 where an item has not one good result, a call was in two batches, the cost is above 0.55 of live, or more than one in a thousand items has missed the deadline of so many hours. With --tool
 each item calls a tool that may change something between two turns, and it is one where a tool was called twice. It takes minutes.
 `
@@ -77,12 +78,22 @@ async function tryBatch(): Promise<boolean> {
   }
 }
 
+/** What the tool has answered where it was not called, or may not have been: the model calls it again then. */
+const failedCalls = new Set<string>()
+
+/** The items whose process died at the call: it may not have been made, and is not made again (D55.6b). */
+const interrupted = new Set<string>()
+
 /** One item in so many is answered wrongly the first time. */
 async function openModel(): Promise<ModelServer> {
   const model = await startModelServer({ record: false })
   model.otherwise(({ body }) => {
     const text = JSON.stringify(body)
     const item = Number(/item (\d+)/.exec(text)?.[1])
+    const results = (body['messages'] as { role: string; content: unknown }[]).filter(({ role }) => role === 'tool')
+    const [result] = results.map(({ content }) => String(content))
+    if (result?.includes('interrupted')) interrupted.add(String(item))
+    if (result !== undefined && !/was counted|interrupted/.test(result)) failedCalls.add(result)
     if (values.tool && !/was counted|interrupted/.test(text))
       return { steps: [{ tool: TOOL, input: { item: String(item) } }], usage: USAGE_OF_CALL }
     const isWrong = item % CORRECTED === 0 && !text.includes('bad')
@@ -156,17 +167,15 @@ async function runBatch(cluster: Cluster, vendor: VendorBatchServer, { calls }: 
   const deadline = values.live ? {} : { deadline_hours: Number(values.hours) }
   const request = { items, provider_instance: 'pool', model: 'm-1', ...deadline }
   const { batch_id: id } = JSON.parse(await cluster.ask('POST', '/flows/answers/batch', request)) as Batch
-  let kills = 0
-  const killing = setInterval(
-    () => void cluster.killOneOfEach().then(() => kills++),
-    1_000 * Number(values['kill-secs']),
-  )
+  const over = new AbortController()
+  const killing = cluster.killUntil(over.signal, 1_000 * Number(values['kill-secs']))
   let batch: Batch
   do {
     await sleep(LOOK_MS)
     batch = JSON.parse(await cluster.ask('GET', `/batches/${id}`)) as Batch
   } while (batch.ended_at === null)
-  clearInterval(killing)
+  over.abort()
+  const kills = await killing
   const text = await cluster.ask('GET', `/batches/${id}/results`)
   const results = text
     .split('\n')
@@ -176,6 +185,7 @@ async function runBatch(cluster: Cluster, vendor: VendorBatchServer, { calls }: 
     results.reduce((sum, each) => sum + each.input_tokens * PRICE.input + each.output_tokens * PRICE.output, 0) / 1e6
   const twice = [...vendor.submitted.values()].filter((count) => count > 1).length
   const called = [...calls.values()]
+  const uncalled = COUNT - new Set([...calls.keys(), ...interrupted]).size
   const share = batch.usage.cost_usd / live
   const good = new Set(results.filter(({ status }) => status === 'ok').map(({ custom_id }) => custom_id))
   const late = results.filter(({ status }) => status === 'expired').length
@@ -184,7 +194,7 @@ async function runBatch(cluster: Cluster, vendor: VendorBatchServer, { calls }: 
     (good.size !== COUNT || results.length !== COUNT) && `${good.size} good of ${results.length} results`,
     twice > 0 && `${twice} calls in two batches`,
     called.some((count) => count > 1) && `${called.filter((count) => count > 1).length} tools called twice`,
-    values.tool && called.length !== COUNT && `${called.length} tools called`,
+    values.tool && uncalled > 0 && `${uncalled} tools neither called nor interrupted`,
     !values.live && share > 0.55 && 'too dear',
     kept < 0.999 && 'too late',
   ]
@@ -197,6 +207,7 @@ async function runBatch(cluster: Cluster, vendor: VendorBatchServer, { calls }: 
     'in two': twice,
     'live calls': vendor.liveCalls,
     'tool calls': called.reduce((sum, count) => sum + count, 0),
+    interrupted: interrupted.size,
     'cost of live': share.toFixed(3),
     'deadlines kept': `${(100 * kept).toFixed(2)} %`,
     'processes killed': 3 * kills,
@@ -206,6 +217,7 @@ async function runBatch(cluster: Cluster, vendor: VendorBatchServer, { calls }: 
         results.filter(({ status }) => status !== 'ok').map(({ status, error }) => `${status}: ${error?.message}`),
       ),
     ].join('; '),
+    'failed tools': [...failedCalls].join('; '),
     problems: problems.filter(Boolean).join('; '),
   }
 }
@@ -226,13 +238,23 @@ class Cluster {
     return cluster
   }
 
-  async killOneOfEach(): Promise<void> {
+  /** Kills the older one of each role so long after all were there. Resolves with how often. */
+  async killUntil(signal: AbortSignal, everyMs: number): Promise<number> {
     const kill = async (role: Role) => {
       const oldest = this.#members[role].shift()
       await oldest?.child.kill('SIGKILL')
-      await this.#add(role)
+      // A process that is not there in time is started again, as a supervisor does.
+      const mayPass = (cause: unknown) => {
+        process.stderr.write(`${cause}\n`)
+        return !signal.aborted
+      }
+      await retryUntil(() => this.#add(role), { pauses: LOOK_MS, mayPass })
     }
-    await Promise.all((['worker', 'executor', 'gateway'] as const).map(kill))
+    for (let kills = 0; ; kills++) {
+      await sleep(everyMs, undefined, { signal }).catch(() => {})
+      if (signal.aborted) return kills
+      await Promise.allSettled((['worker', 'executor', 'gateway'] as const).map(kill))
+    }
   }
 
   /** Asks again while a gateway dies or something is unavailable: with one key, so that a start counts once. */
@@ -263,7 +285,10 @@ class Cluster {
     const main = new URL(`../../services/${role}/main.ts`, import.meta.url).pathname
     const env = { HOST: '127.0.0.1', PORT: '0', OPS_PORT: '0', PATH: process.env['PATH'] ?? '', ...this.#env }
     const child = await spawnChild({ name: role, command: process.execPath, args: [main], env })
-    const [line] = await child.line(/^\{.*"msg":"listening".*\}$/m, 90_000)
+    const [line] = await child.line(/^\{.*"msg":"listening".*\}$/m, 90_000).catch(async (cause: unknown) => {
+      await child.kill('SIGKILL')
+      throw cause
+    })
     this.#members[role].push({ child, url: (JSON.parse(line) as { url?: string }).url ?? '' })
   }
 }

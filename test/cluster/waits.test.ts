@@ -65,6 +65,7 @@ const NO_WAITS = new Set([
     'take-back EVERY_MS',
   ],
   ...['take-back LATE_MS', 'start-execution END_WITHIN_MS', 'start-execution END_EVERY_MS'],
+  ...['flow-runs ADD_WITHIN_MS', 'flow-runs ADD_EVERY_MS'],
   ...['ticks CLAIMED_MS', 'step-runs LOOK_EVERY_MS', 'active-plans COUNTED_MS', 'active-plans LEAVE_EVERY_MS'],
   ...['plans CREATION_MS', 'plans ENDED_MS', 'plans CREATED_MS', 'execute LOOK_EVERY_MS', 'execute FENCE_EVERY_MS'],
   ...['execute GRACE_MS', 'execute LEAVE_MS', 'documents LONGEST_MS'],

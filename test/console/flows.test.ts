@@ -8,6 +8,8 @@ import { findingsOf, isTooWide, loadedBy } from './support/axe.ts'
 import { type ConsoleUnderTest, startConsole } from './support/console.ts'
 import { HOSTILE } from './support/story.ts'
 
+const JSON_ONLY = { accept: 'application/json' }
+
 describe('the flows of the console, from an empty store to a finished story', function () {
   this.timeout(90_000)
   let page: Page
@@ -120,6 +122,25 @@ describe('the flows of the console, from an empty store to a finished story', fu
     await deadline.fill('')
   })
 
+  it('a run without haste that waits for its turn can be cancelled', async () => {
+    const { product } = pages
+    await product.call('PUT', '/config/limits', { concurrent_runs: 1 })
+    const { body: busy } = await product.call(
+      'POST',
+      '/agent/run',
+      { prompt: '/sleep 60000', background: true },
+      JSON_ONLY,
+    )
+    await page.getByLabel('Deadline in hours').fill('2')
+    await button('Run v2').click()
+    await region('Answer').locator('[data-state="queued"]').waitFor()
+    await button('Cancel').click()
+    await region('Answer').locator('[data-state="cancelled"]').waitFor()
+    await product.call('DELETE', `/runs/${(busy as { run_id: string }).run_id}`)
+    await product.call('PUT', '/config/limits', {})
+    await page.getByLabel('Deadline in hours').fill('')
+  })
+
   it('a run can be cancelled, and its input kept as an example in the next draft', async () => {
     await page.getByLabel('message *').fill('\n/sleep 60000\n')
     await button('Run v2').click()
@@ -153,7 +174,7 @@ describe('the flows of the console, from an empty store to a finished story', fu
 
   it('its runs are listed with the figures of a week, and lead to their story', async () => {
     await view('Runs').click()
-    expect(await region('The last 7 days').innerText()).to.match(/Runs in 7 days\s+4\s+Failures\s+1/)
+    expect(await region('The last 7 days').innerText()).to.match(/Runs in 7 days\s+5\s+Failures\s+2/)
     await look('the runs')
     await page.locator('td.whole a').first().click()
     await page.locator('.page-head [data-state="done"]').waitFor()

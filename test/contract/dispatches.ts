@@ -80,6 +80,14 @@ export function dispatchContract(open: OpenStore): void {
     expect(await dispatches.input(TENANT, queued.trace_id)).to.deep.equal(INPUT)
   })
 
+  it('D58.7: one that waits for a vendor says when it is looked at, until it begins', async () => {
+    const { trace_id } = await queue()
+    expect(await dispatches.park(TENANT, trace_id, 5)).to.equal(true)
+    expect(await dispatches.get(TENANT, trace_id)).to.include({ status: 'queued', look_at_ms: 5 })
+    expect(await dispatches.begin(TENANT, trace_id, 7)).to.include({ status: 'running' })
+    expect(await dispatches.park(TENANT, trace_id, 6)).to.equal(false)
+  })
+
   it('of two executors that begin an execution one gets it', async () => {
     const rival = new StoredDispatches(store, { now })
     for (let round = 0; round < 20; round++) {

@@ -1,7 +1,7 @@
 // Tests batch-jobs.ts and chunk-work.ts with work/flows/batch: batches in SQLite, whose items this process executes with answers that a test gives.
 
 import { expect } from 'chai'
-import { BatchJobs, type BatchJobsDeps, queueChunks, reconcileBatches } from '../../services/executor/batch-jobs.ts'
+import { BatchJobs, type BatchJobsDeps, queueAnswered, reconcileBatches } from '../../services/executor/batch-jobs.ts'
 import { FlowJobs } from '../../services/executor/flow-jobs.ts'
 import { MetricsRegistry } from '../../services/ops/registry.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
@@ -368,14 +368,15 @@ describe('the items of batches', () => {
     expect(told.filter(([ended]) => ended === id)).to.deep.equal([[id, 'done']])
   })
 
-  it('D58.2: are queued when calls of theirs have their answers, each chunk once, also where the queue is away', async () => {
+  it('D58.2: are queued when calls of theirs have their answers, each chunk and flow once, also where the queue is away; runs wait without a job', async () => {
     const added: string[] = []
     const add = async ({ id }: Job) => {
       if (added.push(id) === 1) throw new AppError('unavailable', 'the queue is away')
     }
     const waves = [1, 1, 2].map((chunk, wave) => ({ batch_id: 'batch_a', chunk, wave }))
-    await queueChunks({ add })(TENANT, waves)
-    expect(added).to.deep.equal(['batch_a-1', 'batch_a-2'])
+    const others = ['trace_a', '0a1b-2c3d'].map((batch_id) => ({ batch_id, chunk: 0, wave: 0 }))
+    await queueAnswered({ add })(TENANT, [...waves, ...others])
+    expect(added).to.deep.equal(['batch_a-1', 'batch_a-2', 'trace_a'])
   })
 
   it('D55: a key starts one batch, and another body with it is refused; a batch and its results are its tenant’s', async () => {

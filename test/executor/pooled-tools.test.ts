@@ -15,6 +15,7 @@ import { createHttpSend } from '../../shared/agent/providers/chat/transport.ts'
 import { fail, succeed, type Tool, type ToolBox, type ToolOutcome } from '../../shared/agent/tools/port.ts'
 import { itemTraceId } from '../../shared/kernel/ids.ts'
 import { DEFAULT_TENANT as TENANT } from '../../shared/kernel/tenant.ts'
+import { hoursAfter } from '../../shared/kernel/time.ts'
 import { createIdempotency } from '../../shared/platform/store/idempotency.ts'
 import { NO_ADMISSION } from '../../shared/tenancy/limits/admission.ts'
 import { EMPTY_CONFIG } from '../../shared/tenancy/tenant-config/config.ts'
@@ -23,8 +24,10 @@ import { BatchStore } from '../../shared/work/flows/batch/store.ts'
 import { executeFlow } from '../../shared/work/flows/execute/execute.ts'
 import type { Flow } from '../../shared/work/flows/port.ts'
 import { StoredDispatches } from '../../shared/work/flows/store/dispatches.ts'
+import { endBy } from '../../shared/work/flows/transitions.ts'
 import type { Job } from '../../shared/work/queue/port.ts'
 import { Runs } from '../../shared/work/runs/runs.ts'
+import { newDispatch } from '../contract/dispatch-setup.ts'
 import { useOpened } from '../support/fixture.ts'
 import { useModelServer } from '../support/model-server/model-server.ts'
 import { NO_FILES } from '../support/no-files.ts'
@@ -133,6 +136,14 @@ describe('the items of batches whose flows have tools', () => {
       ...{ ...shared, flows, waves, configs, files: NO_FILES, keepsHistory: true, tell: async () => {} },
       ...{ admission: NO_ADMISSION, draining: new AbortController().signal },
     })
+    /** A flow that has time, with its job. */
+    const queueFlow = async () => {
+      const times = { started_at: now().toISOString(), deadline_at: hoursAfter(now(), 24) }
+      const route = { provider_instance: 'main', model: 'm-1', flow: { name: 'keeper', uid: 'flow_1', version: 1 } }
+      const dispatch = newDispatch(clock.ms, { ...route, ...times, priority: 'batch' })
+      await dispatches.create(TENANT, dispatch, { n: 1 })
+      return { id: dispatch.trace_id, job: { kind: 'batch', tenant: TENANT, id: dispatch.trace_id } as const }
+    }
     const all: Job[] = []
     const queue = { add: async (job: Job) => void all.push(job) }
     const calls = new BatchCalls({ ...shared, configs, queue, idempotency: createIdempotency(opened.store) })
@@ -150,7 +161,7 @@ describe('the items of batches whose flows have tools', () => {
       const dispatch = await dispatches.get(TENANT, itemTraceId(id, item))
       return dispatch && (await dispatches.output(TENANT, dispatch))?.output
     }
-    return { start, finish, handle, outputOf }
+    return { start, finish, handle, outputOf, queueFlow, dispatches, runs, clock }
   }
 
   const keeps = async (): Promise<ToolOutcome> => succeed('the number was kept')
@@ -195,6 +206,34 @@ describe('the items of batches whose flows have tools', () => {
     hold.resolve(await keeps())
     await hanging
     expect(called).to.have.length(1)
+  })
+
+  it('D58.7: so does a single flow with time, which has no job and no run while it waits; the answers of its vendor and its tools make its run', async () => {
+    const [live, batches] = [vendor.liveCalls, vendor.batches.length]
+    const { queueFlow, handle, dispatches, runs, clock } = open('openai')
+    const { id, job } = await queueFlow()
+    const before = clock.ms
+    await handle(job)
+    const parked = await dispatches.get(TENANT, id)
+    expect([parked?.status, parked?.look_at_ms, runs.live.size]).to.deep.equal(['queued', before + 10_000, 0])
+    for (let looks = 0; looks < 8; looks++) await handle(job)
+    const ended = await dispatches.get(TENANT, id)
+    expect(ended).to.include({ status: 'ok', turns: 2 })
+    expect(ended && (await dispatches.output(TENANT, ended))?.output).to.deep.equal({ answer: 'yes' })
+    expect([vendor.batches.length - batches, vendor.liveCalls - live, called]).to.deep.equal([2, 0, [1]])
+  })
+
+  it('D58.7: the calls of a flow that is cancelled while it waits are withdrawn', async () => {
+    vendor.isHeld = true
+    const { queueFlow, handle, dispatches } = open('openai')
+    const { id, job } = await queueFlow()
+    for (let looks = 0; looks < 2; looks++) await handle(job)
+    expect(vendor.batches.at(-1)?.isCancelled).to.equal(false)
+    const result = endBy(newDispatch(0), { type: 'cancelled', executor: null }) ?? expect.fail('no end')
+    await dispatches.end(TENANT, id, { executor: null, result })
+    await handle(job)
+    expect(vendor.batches.at(-1)?.isCancelled).to.equal(true)
+    vendor.isHeld = false
   })
 
   it('D55.6b: a tool that has failed is not called again', async () => {

@@ -14,7 +14,12 @@ type Answer = Omit<Schema<'FlowAnswer'>, 'output' | 'problems'>
 export type FlowOutcome<Output> = Answer &
   ({ ok: true; output: Output } | { ok: false; problems: Schema<'OutputProblems'> })
 
-export type FlowRunOptions = Omit<CallOptions, 'timeoutMs'> & Keyed & { onEvent?: (event: FlowEvent) => void }
+export type FlowRunOptions = Omit<CallOptions, 'timeoutMs'> &
+  Keyed & {
+    onEvent?: (event: FlowEvent) => void
+    /** Called with the run's id once the server has taken it: with `deadline_hours` the first event may come hours later. It has none yet where it waits for its place (`wait_secs`). */
+    onStart?: (runId: string | undefined) => void
+  }
 
 /** The request of `run`. `instance` is sent as `provider_instance`. */
 export type FlowRun = Omit<Schema<'FlowRunRequest'>, 'provider_instance'> & { instance: string }

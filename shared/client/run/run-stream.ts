@@ -24,6 +24,7 @@ type RunOrigin = RunOptions & {
   /** Set for a run that was started before. */
   id?: string
   isEnd?: IsEnd
+  onStart?: ((runId: string | undefined) => void) | undefined
   /** The number of the last event that the reader has. */
   after?: number | undefined
   /** Returns the session for permission replies, if it is not the run's id. */
@@ -225,6 +226,7 @@ export class RunStream<T = string> implements AsyncIterable<RunEvent> {
       if (!start.idempotencyKey) this.#start = undefined
       const stream = await transport.openStream('POST', start.path, { ...start, ...call })
       this.#id = stream.response.headers.get('x-run-id') ?? undefined
+      this.#origin.onStart?.(this.#id)
       return stream
     }
     const id = this.#knownId

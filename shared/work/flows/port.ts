@@ -118,6 +118,8 @@ export type Dispatch = {
    * Whether its attempt may have changed something: `false` at first, set to `true` before the first call of a tool that changes something (D34.2).
    */
   has_acted?: boolean
+  /** While it is queued: it waits for a vendor, and need not be looked at before. */
+  look_at_ms?: number
   /** How often executors have begun it; absent for the first time. */
   starts?: number
   /** Whether input and output stay when it has ended (`audit.store_payloads`). */
@@ -206,6 +208,8 @@ export interface DispatchStore extends Dispatches {
    * start notice of its run may use it.
    */
   takeCreated(tenant: TenantId, traceId: string): Dispatch | undefined
+  /** Has a queued dispatch that waits for a vendor looked at by this time, in milliseconds since 1970. Returns `false` when it is not queued any more. */
+  park(tenant: TenantId, traceId: string, lookAtMs: number): Promise<boolean>
   /** Newest first. Throws `invalid_request` for an invalid cursor. */
   list(tenant: TenantId, query: DispatchQuery): Promise<DispatchPage>
   /** Deletes records that started before this time, with their payloads, at most `limit`. Returns how many. */

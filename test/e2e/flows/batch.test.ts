@@ -206,14 +206,16 @@ inBothForms('batches of a flow', (startProduct, form) => {
     }
   })
 
-  it('D58.6: the model calls of a run with time go to the batches of the vendor, and its tools run between them, for half the price', async () => {
+  it('D58.6, D58.7: the model calls of runs and flows with time go to the batches of the vendor, and their tools run between them, for half the price', async () => {
     const vendor = await new VendorBatchServer(bench.spare).listen()
     const route = async (routing: object) => bodyOf(await bench.call('PUT', '/config/engine', { routing }))
     const usage = { input: 1_000, output: 100 }
     const todos = [{ content: 'look', status: 'completed' }]
     bench.spare.otherwise(({ body }) => {
-      const isAnswered = JSON.stringify(body).includes('tool_call_id')
-      return { steps: [isAnswered ? { text: 'done' } : { tool: 'TodoWrite', input: { todos } }], usage }
+      const text = JSON.stringify(body)
+      const answer = text.includes('of a flow') ? GOOD : 'done'
+      const isAnswered = text.includes('tool_call_id')
+      return { steps: [isAnswered ? { text: answer } : { tool: 'TodoWrite', input: { todos } }], usage }
     })
     try {
       const prices = { 'm-2': { input: 10, output: 20 } }
@@ -226,6 +228,9 @@ inBothForms('batches of a flow', (startProduct, form) => {
         return answers.every(({ text }) => text.includes('m-2'))
       }
       await until(models, { what: 'every process to know the route' })
+      const name = await bench.publish({ ...DEFINITION, tools: ['TodoWrite'] })
+      const input = { input: { text: 'of a flow' }, provider_instance: 'pool', model: 'm-2', deadline_hours: 24 }
+      const flow = await bench.product.stream(`/flows/${name}/run`, input, { accept: 'text/event-stream' })
       const request = { prompt: 'hi', background: true, deadline_hours: 24 }
       const started = bodyOf(await bench.call('POST', '/agent/run', request, { accept: 'application/json' }), 202)
       const { run_id: id } = started as { run_id: string }
@@ -236,9 +241,13 @@ inBothForms('batches of a flow', (startProduct, form) => {
       })
       expect(run).to.deep.include({ code: 'ok', turns: 2 })
       expect(run.cost_usd).to.be.closeTo((2 * (1_000 * 10 + 100 * 20)) / 1e6 / 2, 1e-9)
-      expect([[...vendor.submitted.values()], vendor.liveCalls]).to.deep.equal([[1, 1], 0])
       const { text } = await bench.call('GET', `/runs/${id}/events`)
       expect(text.match(/waiting_for_batch/g)).to.have.length(2)
+      const result = (await flow.all()).at(-1)
+      expect([result?.event, result?.data['output']]).to.deep.equal(['result', JSON.parse(GOOD)])
+      const dispatch = (await bench.call('GET', `/dispatches/${result?.data['trace_id']}`)).body as ApiType<'Dispatch'>
+      expect(dispatch.cost_usd).to.be.closeTo(run.cost_usd ?? 0, 1e-9)
+      expect([[...vendor.submitted.values()], vendor.liveCalls]).to.deep.equal([[1, 1, 1, 1], 0])
     } finally {
       await route({})
       await vendor.close()

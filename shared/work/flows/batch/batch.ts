@@ -1,9 +1,11 @@
+import type { CallOwner } from '../../../agent/providers/batch/pool/store.ts'
 import { invalidRequest } from '../../../kernel/errors.ts'
 import type { JsonObject } from '../../../kernel/events.ts'
+import { itemTraceId } from '../../../kernel/ids.ts'
 import { DAY_MS } from '../../../kernel/time.ts'
 import type { ApiType } from '../../../platform/api/api-type.ts'
 import { MAX_DOCUMENT_BYTES } from '../../../platform/store/document.ts'
-import type { Dispatch, FlowRef, FlowRunRequest } from '../port.ts'
+import type { Dispatch, FlowDefinition, FlowRef, FlowRunRequest } from '../port.ts'
 
 /** Body of `POST /flows/{name}/batch`, checked; the lines of a file or a body have become `items`. */
 export type BatchRequest = Omit<ApiType<'FlowBatchRequest'>, 'file_id' | 'items'> & { items: BatchItem[] }
@@ -99,6 +101,23 @@ export const chunkJobId = (batchId: string, chunk: number): string => `${batchId
 
 /** Every other job of this kind is a flow with a deadline. */
 export const isChunkJob = (jobId: string): boolean => jobId.startsWith('batch_')
+
+/** A flow that has time until its deadline makes its calls as the only item of a batch with its own id (D58.7). */
+const isOneFlow = (batchId: string): boolean => batchId.startsWith('trace_')
+
+/** The id of an item's execution. */
+export const executionOf = (batchId: string, item: number): string =>
+  isOneFlow(batchId) ? batchId : itemTraceId(batchId, item)
+
+/** The id of the job that waits for answers to these calls; `undefined` for the calls of a run, whose worker waits. */
+export function waitingJobOf({ batch_id: id, chunk }: CallOwner): string | undefined {
+  if (isOneFlow(id)) return id
+  return isChunkJob(id) ? chunkJobId(id, chunk) : undefined
+}
+
+/** Whether a flow's calls may go into vendor batches: a wave goes to one instance. The executor checks the tools. */
+export const maySendInBatches = ({ sub_agents: agents }: Pick<FlowDefinition, 'sub_agents'>): boolean =>
+  agents.every((each) => each.provider_instance === undefined)
 
 export function chunkOfJob(jobId: string): { batchId: string; chunk: number } {
   const at = jobId.lastIndexOf('-')

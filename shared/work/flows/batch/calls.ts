@@ -13,7 +13,7 @@ import { findInstance } from '../../../tenancy/tenant-config/settings.ts'
 import type { JobQueue } from '../../queue/port.ts'
 import { routesOf } from '../calls/start-execution.ts'
 import { shownFailure } from '../execute/outcome.ts'
-import type { Dispatches, FlowDefinition } from '../port.ts'
+import type { Dispatches } from '../port.ts'
 import type { StoredFlows } from '../stored-flows.ts'
 import {
   type Batch,
@@ -23,6 +23,7 @@ import {
   chunkJobId,
   divide,
   type ItemEnd,
+  maySendInBatches,
   progressOf,
   shownBatch,
 } from './batch.ts'
@@ -246,10 +247,6 @@ const NO_RECORD: Result['error'] = {
   message:
     'there is no record of this item: its flow was deleted before it began, its input is too long, or the record has expired',
 }
-
-/** Whether a flow's calls may go into vendor batches: a wave goes to one instance. The executor checks the tools. */
-const maySendInBatches = ({ sub_agents: agents }: FlowDefinition): boolean =>
-  agents.every((each) => each.provider_instance === undefined)
 
 /** An item without a `custom_id` has its number as one. */
 function assertDistinct(items: readonly BatchItem[]): void {

@@ -13,6 +13,7 @@ export type OrphanSweepDeps = {
   tenants(after: TenantId | undefined): Promise<TenantId[]>
   /** How long this process has known an execution, or its loss (`createAges`). */
   knownMs(id: string): number
+  now: () => Date
 }
 
 const KINDS = ['run', 'evaluation'] as const
@@ -61,15 +62,15 @@ async function sweepTenant(tenant: TenantId, deps: OrphanSweepDeps): Promise<num
 /** A job that is missing for this long was lost, not just being added. */
 const ADDED_MS = 10_000
 
-/** Queues those that have time until their deadline and whose jobs are lost. */
+/** Queues those that have time until their deadline and whose jobs are lost, or over while they wait for a vendor. */
 async function queueLost(
   tenant: TenantId,
   open: readonly Dispatch[],
-  { queue, knownMs }: Pick<OrphanSweepDeps, 'queue' | 'knownMs'>,
+  { queue, knownMs, now }: Pick<OrphanSweepDeps, 'queue' | 'knownMs' | 'now'>,
 ): Promise<void> {
-  const unhurried = open.filter(
-    ({ trace_id, deadline_at }) => deadline_at !== undefined && knownMs(trace_id) > ADDED_MS,
-  )
+  const isDue = ({ trace_id, status, look_at_ms = 0 }: Dispatch) =>
+    knownMs(trace_id) > ADDED_MS && (status === 'running' || look_at_ms <= now().getTime())
+  const unhurried = open.filter((dispatch) => dispatch.deadline_at !== undefined && isDue(dispatch))
   const jobs = new Map(unhurried.map((dispatch) => [dispatch.trace_id, jobOf(tenant, dispatch)]))
   const missing = jobs.size > 0 ? await queue.missing('batch', [...jobs.keys()]) : []
   await Promise.all(missing.flatMap((id) => jobs.get(id) ?? []).map((job) => queue.add(job)))

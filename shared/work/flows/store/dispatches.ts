@@ -137,6 +137,12 @@ export class StoredDispatches implements DispatchStore {
     return this.#change(tenant, traceId, { executor: by.from, change: takeOver(by) })
   }
 
+  async park(tenant: TenantId, traceId: string, look_at_ms: number): Promise<boolean> {
+    this.#recall(tenant, traceId)
+    const update = { key: { trace_id: traceId }, where: BEGINS, set: { look_at_ms } }
+    return (await this.#dispatches.update(tenant, update)) !== undefined
+  }
+
   async noteAction(tenant: TenantId, traceId: string, executor: number): Promise<boolean> {
     return (await this.#change(tenant, traceId, { executor, change: noteAction(executor) })) !== undefined
   }

@@ -34,6 +34,7 @@ describe('the sweep for lost executions', () => {
       queue,
       tenants: async (after) => TENANTS.filter((name) => after === undefined || name > after).slice(0, 2),
       knownMs,
+      now: () => new Date(history.clock.ms),
     })
 
   /** Stores an execution that was queued this long ago, by the clock of its gateway, and, with an executor, was begun. */
@@ -85,17 +86,21 @@ describe('the sweep for lost executions', () => {
       if (executor !== undefined) await history.dispatches.begin(tenant, dispatch.trace_id, executor)
       return dispatch.trace_id
     }
-    const ids = [await unhurried(), await unhurried(DEAD), (HAS_JOB.id = await unhurried())]
+    const ids = [await unhurried(), await unhurried(DEAD), (HAS_JOB.id = await unhurried()), await unhurried()]
+    await history.dispatches.park(tenant, ids[3] ?? '', history.clock.ms + 1) // It waits for a vendor.
     expect([await sweep(), queued]).to.deep.equal([0, []])
     clockMs += 3_600_000
     expect(await sweep()).to.equal(0)
-    expect(await statusesOf(tenant, ids)).to.deep.equal(['open', 'open', 'open'])
+    expect(await statusesOf(tenant, ids)).to.deep.equal(Array(4).fill('open'))
     expect(queued.toSorted()).to.deep.equal(
       ids
         .slice(0, 2)
         .map((id) => `batch ${id}`)
         .toSorted(),
     )
+    history.clock.ms++
+    await sweep()
+    expect(queued).to.include(`batch ${ids[3]}`)
     for (const id of ids) await history.dispatches.end(tenant, id, { executor: null, result: FAILED })
     await history.dispatches.end(tenant, ids[1] ?? '', { executor: DEAD, result: FAILED })
   })

@@ -11,6 +11,8 @@ export class FlowRun {
   /** Why it did not start, or is not followed any more. */
   readonly refusal = signal<ApiError | Error | undefined>(undefined)
   readonly isOver = signal(false)
+  /** Once the server has taken it: one with a deadline may wait for long before its first event. */
+  readonly id = signal<string | undefined>(undefined)
   readonly startedAt = new Date().toISOString()
   readonly request: FlowRunRequest
   readonly #name: string
@@ -26,6 +28,7 @@ export class FlowRun {
     try {
       await createFlows(transport()).run(this.#name, this.request, {
         signal: this.#abort.signal,
+        onStart: (id) => void (this.id.value = id),
         onEvent: (event) => void (this.view.value = reduceFlow(this.view.peek(), event)),
       })
     } catch (cause) {
@@ -38,8 +41,7 @@ export class FlowRun {
 
   /** Ends the flow itself; its stream then says so. */
   async cancel(): Promise<void> {
-    const { started } = this.view.peek()
-    if (started) await send('DELETE', `/runs/${started.trace_id.replace(/^trace_/, 'run_')}`)
+    await send('DELETE', `/runs/${this.id.peek()}`)
   }
 
   /** Stops reading. */

@@ -26,7 +26,7 @@ export function FlowStory({ flow, run, onChange }: FlowStoryProps) {
         <h2 class="grow">Answer</h2>
         <StateBadge state={stateOf(view, isOver)} />
         {view.started && <Took from={view.started.at} to={endedAt} />}
-        {!isOver && view.started && (
+        {!isOver && run.id.value !== undefined && (
           <button type="button" class="button danger" onClick={() => void run.cancel().catch(tellFailure)}>
             Cancel
           </button>

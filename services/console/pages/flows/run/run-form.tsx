@@ -65,7 +65,7 @@ export function RunForm({ flow, revision, run, onStart }: RunFormProps) {
 }
 
 const ABOUT_DEADLINES =
-  'For a run without haste: it begins when there is room, goes on when you leave this page, and ends by then.' as const
+  'For a run without haste: it begins when there is room, goes on when you leave this page, and ends by then. Where you say 1 or more, batches of OpenAI, Anthropic and Google may take it for half the price.' as const
 
 /** The server's error: shown at its field while the input is unchanged, otherwise as a message. */
 function refusalOf(run: FlowRun | undefined, value: unknown): { field?: InputProblem; message?: string } {

@@ -23,7 +23,8 @@ export type PooledCallsDeps = {
 }
 
 type PooledStream = NonNullable<ModelProvider['pooled']>
-type Asking = { unhurried: Unhurried; signal: AbortSignal }
+/** `isTold`: the client knows that the run waits. */
+type Asking = { unhurried: Unhurried; signal: AbortSignal; isTold: boolean }
 
 /** After these ends a run no longer needs its call. A run that moves to another process joins the same call there. */
 const LEFT: ReadonlySet<unknown> = new Set(['cancelled', 'session_deleted', 'timeout'])
@@ -43,7 +44,7 @@ export function pooledCalls({ pause = pauseFor, ...deps }: PooledCallsDeps): Poo
       const calls = new AnsweredCalls({ item: { ...item, ...(missing && { missing }) }, agent, base: deps.base })
       return calls.priced(await deps.open(calls.behind))
     }
-    for (let isTold = false; ; isTold = true) {
+    for (let first = true; ; first = false) {
       const missing: BatchCall[] = []
       for await (const _ of (await opened(missing)).stream(request, signal));
       const [call] = missing
@@ -51,8 +52,7 @@ export function pooledCalls({ pause = pauseFor, ...deps }: PooledCallsDeps): Poo
       const id = idOf(unhurried, call)
       if (unhurried.asked.has(id)) return opened()
       unhurried.asked.add(id)
-      if (!isTold) yield waiting(unhurried)
-      const answer = await answerTo({ ...call, id }, { unhurried, signal }, { ...deps, pause })
+      const answer = yield* answerTo({ ...call, id }, { unhurried, signal, isTold: !first }, { ...deps, pause })
       item.answers.set(call.id, answer)
       if (answer.status < 400) return opened()
     }
@@ -74,12 +74,14 @@ function idOf({ runId }: Unhurried, { path, body: { prompt_cache_key: _key, ...b
 /** Each call is its own owner, with one wave. */
 const ownerOf = (id: string) => ({ batch_id: id, chunk: 0 })
 
+type Answering = AsyncGenerator<WarningEvent, BatchAnswer, undefined>
 type Waiting = Pick<PooledCallsDeps, 'pool' | 'instance' | 'now' | 'log'> & Required<Pick<PooledCallsDeps, 'pause'>>
 
-async function answerTo(call: BatchCall, asking: Asking, deps: Waiting): Promise<BatchAnswer> {
+/** Tells that the run waits once the call is in the pool. */
+async function* answerTo(call: BatchCall, asking: Asking, deps: Waiting): Answering {
   const { unhurried, signal } = asking
   const { pool, now, pause, log } = deps
-  for (;;) {
+  for (let { isTold } = asking; ; isTold = true) {
     let pauseMs = PAUSE.least
     try {
       const found = await look(call, asking, deps)
@@ -88,6 +90,7 @@ async function answerTo(call: BatchCall, asking: Asking, deps: Waiting): Promise
     } catch (cause) {
       log.debug('the answer to a call in a batch cannot be read at the moment', { call: call.id, cause })
     }
+    if (!isTold) yield waiting(unhurried)
     const leftMs = unhurried.liveMs - now().getTime()
     if (leftMs > 0) await pause(Math.min(pauseMs, leftMs), signal).catch(() => {})
     const isOver = signal.aborted || unhurried.liveMs <= now().getTime()
