@@ -1,5 +1,5 @@
 import { eventLoop } from '../../kernel/async/loop-budget.ts'
-import { PullIterator } from '../../kernel/async/pull-iterator.ts'
+import { LATER, PullIterator } from '../../kernel/async/pull-iterator.ts'
 import type { FrameCursor, Frames } from './frame-stream.ts'
 import { failureFrame } from './frames.ts'
 
@@ -12,30 +12,29 @@ export class CursorStream extends PullIterator<Frames> {
   #hasRead = false
   /** Whether the next read continues a large frame. */
   #isInsideFrame = false
-  #wake: (() => void) | undefined
 
   constructor(cursor: FrameCursor) {
     super()
     this.#cursor = cursor
-    cursor.subscribe(() => this.#wake?.())
+    cursor.subscribe(() => this.wake())
   }
 
-  protected override pull(): Frames | undefined | Promise<Frames | undefined> {
-    return this.#cursor.state === 'ready' && !this.#isInsideFrame ? this.#take() : this.#wait()
+  protected override pull(): Frames | undefined | typeof LATER | Promise<Frames | undefined> {
+    if (this.#cursor.state === 'waiting') return LATER
+    if (this.#isInsideFrame) return this.#takePiece()
+    return this.#takeNext()
   }
 
   protected override stop(): void {
     this.#cursor.close()
   }
 
-  async #wait(): Promise<Frames | undefined> {
-    while (this.#cursor.state === 'waiting') {
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve
-      })
-    }
-    this.#wake = undefined
-    if (this.#isInsideFrame) await eventLoop.enter()
+  async #takePiece(): Promise<Frames | undefined> {
+    await eventLoop.enter()
+    return this.#takeNext()
+  }
+
+  #takeNext(): Frames | undefined {
     return this.#cursor.state === 'ended' ? undefined : this.#take()
   }
 

@@ -27,7 +27,7 @@ export class LoopBudget {
   }
 
   #startTurn(): number {
-    setImmediate(() => void this.#nextTurn())
+    setImmediate(this.#endTurn)
     return performance.now()
   }
 
@@ -35,9 +35,12 @@ export class LoopBudget {
     return performance.now() - startedAt < this.#turnMs
   }
 
-  async #nextTurn(): Promise<void> {
+  readonly #endTurn = (): void => {
     this.#turnStartedAt = undefined
-    if (this.#waiting.length === 0) return
+    if (this.#waiting.length > 0) void this.#nextTurn() // A turn in which nothing waits makes no promise.
+  }
+
+  async #nextTurn(): Promise<void> {
     const startedAt = this.#startTurn()
     this.#turnStartedAt = startedAt
     for (let wake = this.#waiting.shift(); wake; wake = this.#hasTime(startedAt) ? this.#waiting.shift() : undefined) {

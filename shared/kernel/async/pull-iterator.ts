@@ -1,4 +1,9 @@
-const END: IteratorReturnResult<undefined> = { done: true, value: undefined }
+type Result<T> = IteratorResult<T, undefined>
+
+const END = { done: true, value: undefined } as const
+
+/** `pull` returns it when it has no value yet. It is called again after the next `wake`. */
+export const LATER = Symbol('later')
 
 /**
  * An iteration for one reader, whose values are taken one after the other. It is a class and not a generator: a generator's `return`
@@ -6,11 +11,12 @@ const END: IteratorReturnResult<undefined> = { done: true, value: undefined }
  */
 export abstract class PullIterator<T extends object> implements AsyncIterableIterator<T, undefined> {
   #isStopped = false
+  #wake: (() => void) | undefined
 
   /** Returns the next value, at once if it is there; `undefined` is the end. */
-  protected abstract pull(): T | undefined | Promise<T | undefined>
+  protected abstract pull(): T | undefined | typeof LATER | Promise<T | undefined>
 
-  /** Frees what the iteration holds, and ends a `pull` that waits. Called once: when the reader leaves, or at the end. */
+  /** Frees what the iteration holds, and ends a promise of `pull` that waits. Called once: when the reader leaves, or at the end. */
   protected abstract stop(): void | Promise<void>
 
   /** Nothing more is pulled. */
@@ -18,20 +24,24 @@ export abstract class PullIterator<T extends object> implements AsyncIterableIte
     return this.#isStopped
   }
 
-  next(): Promise<IteratorResult<T, undefined>> {
-    if (this.#isStopped) return Promise.resolve(END)
+  /** Calls `pull` again if it has returned `LATER`. The call comes one promise later, so that it finds everything that has arrived by then. */
+  protected wake(): void {
+    this.#wake?.()
+  }
+
+  next(): Promise<Result<T>> {
     try {
-      const pulled = this.pull()
-      if (pulled instanceof Promise) return pulled.then((value) => (value ? { done: false, value } : this.return()))
-      return pulled ? Promise.resolve({ done: false, value: pulled }) : this.return()
+      const result = this.#step()
+      return result instanceof Promise ? result : Promise.resolve(result)
     } catch (cause) {
       return Promise.reject(cause)
     }
   }
 
-  async return(): Promise<IteratorResult<T, undefined>> {
+  async return(): Promise<Result<T>> {
     if (this.#isStopped) return END
     this.#isStopped = true
+    this.#wake?.()
     await this.stop()
     return END
   }
@@ -39,4 +49,20 @@ export abstract class PullIterator<T extends object> implements AsyncIterableIte
   [Symbol.asyncIterator](): this {
     return this
   }
+
+  // Each event of a stream calls these functions. They are created once per iteration, so that an event creates none.
+
+  readonly #step = (): Result<T> | Promise<Result<T>> => {
+    if (this.#isStopped) return END
+    const pulled = this.pull()
+    if (pulled === LATER) return new Promise<void>(this.#setWake).then(this.#step)
+    return pulled instanceof Promise ? pulled.then(this.#toResult) : this.#toResult(pulled)
+  }
+
+  readonly #setWake = (wake: () => void): void => {
+    this.#wake = wake
+  }
+
+  readonly #toResult = (value: T | undefined): Result<T> | Promise<Result<T>> =>
+    value ? { done: false, value } : this.return()
 }

@@ -62,9 +62,10 @@ export class EventParser implements StreamParser {
 
   push(chunk: Uint8Array): void {
     const cut = Math.max(chunk.lastIndexOf(LF), chunk.lastIndexOf(CR)) + 1
-    if (cut > 0) this.#parse(this.#rest + this.#decoder.write(chunk.subarray(0, cut)))
+    const isWhole = cut === chunk.length // As most chunks are.
+    if (cut > 0) this.#parse(this.#rest + this.#decoder.write(isWhole ? chunk : chunk.subarray(0, cut)))
     // Decoded separately from the text above: a slice of that text would keep all of it in memory.
-    const rest = this.#decoder.write(chunk.subarray(cut))
+    const rest = isWhole ? '' : this.#decoder.write(chunk.subarray(cut))
     this.#rest = cut > 0 ? rest : this.#rest + rest
   }
 

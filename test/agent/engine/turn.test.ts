@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { type Answer, readAnswer } from '../../../shared/agent/engine/turn.ts'
+import { type Answer, AnswerEvents } from '../../../shared/agent/engine/turn.ts'
 import { failure } from '../../../shared/agent/providers/failures/failures.ts'
 import type { CallPart } from '../../../shared/agent/providers/failures/retry.ts'
 import type { Usage } from '../../../shared/agent/providers/port.ts'
@@ -27,7 +27,7 @@ async function play(parts: CallPart[], stopSequences: string[] = [], tools: read
   }
   const events: AgentEvent[] = []
   const toolBox = { tools, find: (name: string) => tools.find((each) => each.name === name) }
-  const steps = readAnswer(stream(), { stopSequences, tools: toolBox }, UNCOUNTED)
+  const steps = new AnswerEvents(stream(), { stopSequences, tools: toolBox }, UNCOUNTED)
   let next = await steps.next()
   for (; !next.done; next = await steps.next()) events.push(...next.value)
   return { events, read, answer: next.value satisfies Answer }
@@ -50,7 +50,7 @@ describe('the answer of a model', () => {
       yield [text('Hel'), text('lo')]
       yield [text(' END'), text('never'), FINISH]
     }
-    const steps = readAnswer(
+    const steps = new AnswerEvents(
       stream(),
       { stopSequences: ['END'], tools: { tools: [], find: () => undefined } },
       UNCOUNTED,
@@ -63,6 +63,42 @@ describe('the answer of a model', () => {
       ['text_delta', 'text'],
     ])
     expect(next.value).to.include({ outcome: 'stopped' })
+  })
+
+  it('the call ends once and its answer is closed, however the reading ends: whole, left, failed, or by a bug', async () => {
+    const done: string[] = []
+    const events = (last: CallPart | Error, note: () => void = () => {}) => {
+      async function* stream() {
+        try {
+          yield text('one')
+          if (last instanceof Error) throw last
+          yield last
+          yield text('behind')
+        } finally {
+          done.push('closed')
+        }
+      }
+      const call = { note, end: () => done.push('ended') }
+      return new AnswerEvents(stream(), { stopSequences: [], tools: { tools: [], find: () => undefined } }, call)
+    }
+    const read = async (steps: AnswerEvents) => {
+      for await (const [event] of steps) expect(event).to.not.deep.include({ text: 'behind' })
+      await steps.return() // Once more.
+    }
+    const outcomes = [
+      await read(events(FINISH)),
+      await (async () => {
+        for await (const _ of events(text('two'))) return 'left'
+      })(),
+      await read(events(new Error('broken'))).catch(String),
+      await read(
+        events(FINISH, () => {
+          throw new Error('bug')
+        }),
+      ).catch(String),
+    ]
+    expect(outcomes).to.deep.equal([undefined, 'left', 'Error: broken', 'Error: bug'])
+    expect(done).to.deep.equal(outcomes.flatMap(() => ['closed', 'ended']))
   })
 
   it('a text block without an end is ended by the finish', async () => {

@@ -1,28 +1,29 @@
 import { expect } from 'chai'
-import { PullIterator } from '../../../shared/kernel/async/pull-iterator.ts'
+import { LATER, PullIterator } from '../../../shared/kernel/async/pull-iterator.ts'
 
 type Value = { n: number }
 
 /** Yields the values that are given to it: those that are there at once, and later ones. */
 class Values extends PullIterator<Value> {
-  readonly #given: (Value | Error | undefined)[]
-  #wake = () => {}
+  readonly #given: (Value | Error | Promise<Value> | undefined)[]
   stops = 0
   pulls = 0
 
-  constructor(...given: (number | Error | undefined)[]) {
+  constructor(...given: (number | Error | Promise<Value> | undefined)[]) {
     super()
     this.#given = given.map((each) => (typeof each === 'number' ? { n: each } : each))
   }
 
-  give(value: Value | Error): void {
-    this.#given.push(value)
-    this.#wake()
+  give(...values: (Value | Error)[]): void {
+    for (const value of values) {
+      this.#given.push(value)
+      this.wake()
+    }
   }
 
-  protected override pull(): Value | undefined | Promise<Value | undefined> {
+  protected override pull(): Value | undefined | typeof LATER | Promise<Value | undefined> {
     this.pulls++
-    if (this.#given.length === 0) return this.#wait()
+    if (this.#given.length === 0) return LATER
     const value = this.#given.shift()
     if (value instanceof Error) throw value
     return value
@@ -30,14 +31,6 @@ class Values extends PullIterator<Value> {
 
   protected override stop(): void {
     this.stops++
-    this.#wake()
-  }
-
-  async #wait(): Promise<Value | undefined> {
-    await new Promise<void>((resolve) => (this.#wake = resolve))
-    const value = this.#given.shift()
-    if (value instanceof Error) throw value
-    return value
   }
 }
 
@@ -45,7 +38,7 @@ const END = { done: true, value: undefined }
 
 describe('an iteration that pulls its values', () => {
   it('yields what is there and what comes later, in order, to its end', async () => {
-    const values = new Values(1, 2)
+    const values = new Values(1, Promise.resolve({ n: 2 }))
     const read: number[] = []
     const reading = (async () => {
       for await (const { n } of values) {
@@ -53,10 +46,10 @@ describe('an iteration that pulls its values', () => {
         if (n === 3) break
       }
     })()
-    setImmediate(() => values.give({ n: 3 }))
+    setImmediate(() => values.give({ n: 3 }, { n: 4 }))
     await reading
     expect(read).to.deep.equal([1, 2, 3])
-    expect(values.stops).to.equal(1)
+    expect([values.stops, values.pulls]).to.deep.equal([1, 4])
   })
 
   it('stops once at its end, and pulls nothing more', async () => {

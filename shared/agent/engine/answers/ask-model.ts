@@ -8,7 +8,7 @@ import type { Conversation } from '../conversation.ts'
 import type { Route, RunResources } from '../resources.ts'
 import type { RunProgress } from '../run-progress.ts'
 import type { StickyModels } from '../sticky-models.ts'
-import { type Answer, readAnswer } from '../turn.ts'
+import { type Answer, AnswerEvents } from '../turn.ts'
 import type { TypedAnswer } from './typed-answer.ts'
 
 /** The parts of a run that a model call needs. */
@@ -53,9 +53,9 @@ export async function* askModel(
   const choices = given && !isForAll ? { ...given, toolChoice: undefined } : given
   const askFor = (output: StructuredOutput | undefined, route: Route) => {
     const call = modelCall({ ...input, choices, output }, route, resources)
-    return readAnswer(callModel(call), options, account.turnCall(call))
+    return new AnswerEvents(callModel(call), options, account.turnCall(call))
   }
-  const ask = (route: Route) =>
+  const ask = (route: Route): AsyncIterableIterator<readonly AgentEvent[], Answer, undefined> =>
     typed ? typed.ask((output) => askFor(output, route), route.primary) : askFor(undefined, route)
   const answer = yield* ask(first)
   models.stayWith(answer.servedBy)

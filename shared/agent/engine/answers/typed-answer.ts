@@ -45,7 +45,9 @@ export type CheckedAnswer =
   | { kind: 'correct'; prompt: string; problems: readonly OutputProblem[] }
   | { kind: 'invalid'; problems: readonly OutputProblem[] }
 
-type Ask = (form: StructuredOutput | undefined) => AsyncGenerator<readonly AgentEvent[], Answer, undefined>
+type Events = readonly AgentEvent[]
+
+type Ask = (form: StructuredOutput | undefined) => AsyncIterableIterator<Events, Answer, undefined>
 
 /** The tries of one agent to give an answer in the required format. */
 export class TypedAnswer {
@@ -68,7 +70,7 @@ export class TypedAnswer {
    * Asks a model for an answer in the required format. If it rejects the first such request, it is asked once more without the provider's
    * feature; once it has accepted one, a rejection has another cause.
    */
-  async *ask(ask: Ask, primary: ModelRoute): ReturnType<Ask> {
+  async *ask(ask: Ask, primary: ModelRoute): AsyncGenerator<Events, Answer, undefined> {
     const { name, schema, native } = this.#form
     const isUsed = await native.isUsed()
     const answer = yield* ask(isUsed ? { name, schema } : undefined)

@@ -16,6 +16,9 @@ type ExchangeRequest = { endpoint: Endpoint; call: FailedCall; body: Uint8Array;
   'onTold'
 >
 
+/** The bytes, their end, or why there are none. */
+export type ReadResult = Uint8Array | Failure | undefined
+
 /** Sends one request and reads the bytes of its response within the limits. Failures are returned, not thrown. */
 export class ChatExchange {
   readonly #request: ExchangeRequest
@@ -28,20 +31,38 @@ export class ChatExchange {
     this.#watch = new CallWatch(request.endpoint.limits, request.signal)
   }
 
-  /** Returns the next bytes of the stream, `undefined` at its end, or the failure. The first call sends the request. */
-  async read(): Promise<Uint8Array | Failure | undefined> {
-    const { call } = this.#request
+  /**
+   * Returns the next bytes of the stream, `undefined` at its end, or the failure. The first call sends the request. Not an async function:
+   * most reads bring one event, and this way each read makes one promise.
+   */
+  read(): Promise<ReadResult> {
+    if (!this.#bytes) return this.#readFirst()
+    this.#watch.beginRead()
+    return this.#bytes.next().then(this.#accept, this.#toFailure)
+  }
+
+  async #readFirst(): Promise<ReadResult> {
     try {
-      const bytes = this.#bytes ?? (await this.#send())
-      if (!('next' in bytes)) return bytes
-      this.#watch.beginRead()
-      const { done, value } = await bytes.next()
-      if (done) return undefined
-      if (value.length > LARGE_BYTES) await eventLoop.enter() // Parsing a large chunk takes a millisecond.
-      return this.#watch.accept(value, true) ? value : this.#breachFailure()
+      const sent = await this.#send()
+      return 'next' in sent ? await this.read() : sent
     } catch (error) {
-      return this.#breachFailure() ?? classifyFailure(error, call) ?? connectionFailure('', call)
+      return this.#toFailure(error)
     }
+  }
+
+  readonly #accept = ({ done, value }: IteratorResult<Uint8Array>): ReadResult | Promise<ReadResult> => {
+    if (done) return undefined
+    const turn = value.length > LARGE_BYTES ? eventLoop.enter() : undefined // Parsing a large chunk takes a millisecond.
+    return turn ? turn.then(() => this.#check(value)) : this.#check(value)
+  }
+
+  #check(bytes: Uint8Array): ReadResult {
+    return this.#watch.accept(bytes, true) ? bytes : this.#breachFailure()
+  }
+
+  readonly #toFailure = (error: unknown): Failure => {
+    const { call } = this.#request
+    return this.#breachFailure() ?? classifyFailure(error, call) ?? connectionFailure('', call)
   }
 
   /** Call it when the model has sent its finish reason: the rest gets a short time. */

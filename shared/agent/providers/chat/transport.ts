@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Dispatcher } from 'undici'
-import { PullIterator } from '../../../kernel/async/pull-iterator.ts'
+import { LATER, PullIterator } from '../../../kernel/async/pull-iterator.ts'
 import { type ConnectionOptions, openConnections } from '../connections.ts'
 import type { Send, SendResponse } from '../port.ts'
 
@@ -42,7 +42,6 @@ class Exchange extends PullIterator<Uint8Array> implements Dispatcher.DispatchHa
   #unread: Buffer[] = []
   #unreadBytes = 0
   #end: 'whole' | Error | undefined
-  #wake: (() => void) | undefined
 
   constructor(signal: AbortSignal) {
     super()
@@ -67,7 +66,7 @@ class Exchange extends PullIterator<Uint8Array> implements Dispatcher.DispatchHa
     this.#unread.push(bytes)
     this.#unreadBytes += bytes.length
     if (this.#unreadBytes >= CHUNK_BYTES) controller.pause()
-    this.#wake?.()
+    this.wake() // The reader takes all bytes of one read of the connection together.
   }
 
   onResponseEnd(): void {
@@ -78,13 +77,12 @@ class Exchange extends PullIterator<Uint8Array> implements Dispatcher.DispatchHa
     this.#endWith(error)
   }
 
-  protected override pull(): Uint8Array | undefined | Promise<Uint8Array | undefined> {
+  protected override pull(): Uint8Array | undefined | typeof LATER {
     if (this.#unreadBytes === 0) this.#controller?.resume()
     if (this.#unreadBytes > 0) return this.#take()
     if (this.#end === 'whole') return undefined
     if (this.#end) throw this.#end
-    // Waits one more promise, so that all bytes of one read of the connection have arrived.
-    return new Promise<void>((resolve) => (this.#wake = resolve)).then(() => this.pull())
+    return LATER
   }
 
   /** Closes the connection, unless the body was read to its end. */
@@ -110,7 +108,7 @@ class Exchange extends PullIterator<Uint8Array> implements Dispatcher.DispatchHa
     this.#end ??= end
     this.#signal.removeEventListener('abort', this.#abort)
     if (end instanceof Error) this.#settle.reject(end)
-    this.#wake?.()
+    this.wake()
   }
 }
 

@@ -3,7 +3,7 @@ import { type FailedCall, mayBeEmpty } from '../failures/failures.ts'
 import type { Failure, ModelPart, ModelRequest } from '../port.ts'
 import type { LeftOut, OptionalPart } from '../unsupported-options.ts'
 import { type AnswerSource, ChatAnswer } from './answer.ts'
-import { ChatExchange, type Endpoint } from './exchange.ts'
+import { ChatExchange, type Endpoint, type ReadResult } from './exchange.ts'
 import type { ChatBody, ServerQuirks } from './request.ts'
 
 export type TurnInput = {
@@ -44,19 +44,21 @@ export class ChatTurn extends PullIterator<readonly ModelPart[]> {
   }
 
   /** Reads until there are parts, or the stream ends. */
-  protected override async pull(): Promise<readonly ModelPart[] | undefined> {
+  protected override pull(): readonly ModelPart[] | undefined | Promise<readonly ModelPart[] | undefined> {
     const { signal, configFailure } = this.#input
-    while (!this.#answer.isOver && !signal.aborted) {
-      if (configFailure) return this.#answer.fail(configFailure)
-      const exchange = (this.#exchange ??= this.#startExchange())
-      const parts = this.#partsOf(await exchange.read(), exchange)
-      if (parts.length > 0 && !signal.aborted) return parts
-    }
-    return undefined
+    if (this.#answer.isOver || signal.aborted) return undefined
+    if (configFailure) return this.#answer.fail(configFailure)
+    this.#exchange ??= this.#startExchange()
+    return this.#exchange.read().then(this.#take)
+  }
+
+  readonly #take = (result: ReadResult) => {
+    const parts = this.#exchange ? this.#partsOf(result, this.#exchange) : []
+    return parts.length > 0 && !this.#input.signal.aborted ? parts : this.pull()
   }
 
   /** Returns the parts in the bytes that were read; there may be none. */
-  #partsOf(result: Uint8Array | Failure | undefined, exchange: ChatExchange): readonly ModelPart[] {
+  #partsOf(result: ReadResult, exchange: ChatExchange): readonly ModelPart[] {
     if (result === undefined) return this.#answer.end()
     if (!(result instanceof Uint8Array)) {
       if (this.#answer.isFinished) return this.#answer.end() // An error of the connection no longer matters.

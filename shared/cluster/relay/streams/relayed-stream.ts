@@ -1,4 +1,4 @@
-import { PullIterator } from '../../../kernel/async/pull-iterator.ts'
+import { LATER, PullIterator } from '../../../kernel/async/pull-iterator.ts'
 import type { Frames, Position } from '../../journal/frame-stream.ts'
 import { failureFrame, type ReaderFailure } from '../../journal/frames.ts'
 import { Backlog, type BacklogLimits, type ReceivedFrames } from './backlog.ts'
@@ -49,7 +49,6 @@ export class RelayedStream extends PullIterator<Frames> {
   #hasSentFailure = false
   #isSessionKept = false
   #isWakeScheduled = false
-  #wake: (() => void) | undefined
   #onLast: ((last: Frames) => void) | undefined
 
   constructor(seq: number, hooks: RelayedStreamHooks, limits: StreamLimits = STREAM_LIMITS) {
@@ -143,9 +142,12 @@ export class RelayedStream extends PullIterator<Frames> {
     this.#onLast = listener
   }
 
-  protected override pull(): Frames | undefined | Promise<Frames | undefined> {
+  protected override pull(): Frames | undefined | typeof LATER {
     if (!this.#backlog.isEmpty) return this.#take()
-    return this.#isOver ? this.#takeFailure() : this.#wait()
+    if (this.#isOver) return this.#takeFailure()
+    if (this.#backlog.isDropping) this.#requestDropped()
+    this.#isAwaited = true
+    return LATER
   }
 
   protected override stop(): void {
@@ -167,17 +169,6 @@ export class RelayedStream extends PullIterator<Frames> {
   /** While the backlog drops frames, gaps are expected: they are requested when the reader has taken the rest. */
   #repairLoss(): void {
     if (!this.#backlog.isDropping) this.#repair.start('lost')
-  }
-
-  async #wait(): Promise<Frames | undefined> {
-    while (this.#backlog.isEmpty && !this.#isOver) {
-      if (this.#backlog.isDropping) this.#requestDropped()
-      this.#isAwaited = true
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve
-      })
-    }
-    return this.#backlog.isEmpty ? this.#takeFailure() : this.#take()
   }
 
   #requestDropped(): void {
@@ -213,7 +204,7 @@ export class RelayedStream extends PullIterator<Frames> {
     this.#isWakeScheduled = true
     setImmediate(() => {
       this.#isWakeScheduled = false
-      this.#wake?.()
+      this.wake()
     })
   }
 }
