@@ -78,7 +78,10 @@ describe('ae run, in a pipe', () => {
   it('a permission stays pending and stderr says the line that answers it; nothing is allowed by itself', async () => {
     const { child, out, err } = at.ae.start(['run', WRITE])
     child.stdin.end()
+    let printed = ''
+    child.stderr.on('data', (text: Buffer) => (printed += String(text)))
     const pending = await until(firstPending, { what: 'a pending request' })
+    await until(() => printed.includes('waiting for permission'), { what: 'the line that answers it' })
     expect((await at.ae.run(['allow', pending.id.slice(0, 12)])).out).to.equal(`${pending.id} allowed\n`)
     expect(await out).to.match(/^The tool said: Wrote 24 bytes/)
     expect(await err).to.match(
