@@ -2,9 +2,9 @@ import { globSync } from 'node:fs'
 import { join } from 'node:path'
 import packageFile from '../package.json' with { type: 'json' }
 
-// Imports every module of the product's processes and command line, the files that scripts/build-programs.ts has made of them, and every package, in the build
-// of the image. Node then keeps what it has compiled in NODE_COMPILE_CACHE, and a module that the image lacks stops the build. Only entry points do anything
-// when they are imported.
+// Runs in the build of the image. It imports every module of the product's processes and command line, the files that scripts/build-programs.ts has made of
+// them, and every package. Node keeps the compiled code in NODE_COMPILE_CACHE. If the image lacks a module, the build fails. Modules have no effects when they
+// are imported, except the entry points (main.ts), which are left out.
 const root = join(import.meta.dirname, '..')
 const FILES_ONLY = ['@bull-board/ui'] // It has pages, and no module.
 const packages = Object.keys(packageFile.dependencies).filter((name) => !FILES_ONLY.includes(name))

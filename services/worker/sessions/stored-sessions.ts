@@ -76,16 +76,8 @@ export class StoredSessions {
     if (!log) return
     const takeBack = () => this.#deps.store.takeBack(tenant, log.head, log.owner)
     const until = performance.now() + TAKE_BACK_MS
-    await retryUntil(takeBack, { pauses: TAKE_BACK_EVERY_MS, until, ref: false }).catch(() => {}) // If
-    // all
-    // tries
-    // fail,
-    // the
-    // stored
-    // session
-    // expires
-    // by
-    // itself.
+    // If all tries fail, the stored session expires by itself.
+    await retryUntil(takeBack, { pauses: TAKE_BACK_EVERY_MS, until, ref: false }).catch(() => {})
   }
 
   #open(name: Name): Promise<Session> {

@@ -69,7 +69,7 @@ type AccountOptions = {
 
 type StopReason = DoneEvent['stop_reason'] | undefined
 
-/** What the model calls of one agent cost. Each call is counted when it ends, even if its turn never completes (D4.10). */
+/** Adds up the tokens and the price of one agent's model calls. A call is counted when it ends, even if its turn does not complete (D4.10). */
 export class Account {
   readonly #options: AccountOptions
   /** The totals of the complete turns. */

@@ -38,8 +38,8 @@ export type Answer = {
 type AnswerStep = IteratorResult<readonly AgentEvent[], Answer>
 
 /**
- * A model's answer as events (D4.3), those of parts that came together are returned together. Enforces the stop sequences, counts the usage,
- * and returns the whole answer. Not a generator: a generator makes four more promises for each read of the connection.
+ * A model's answer as events (D4.3). Parts that came together give one array. Enforces the stop sequences, counts the usage, and returns the
+ * whole answer. Not a generator: a generator makes four more promises for each read of the connection.
  */
 export class AnswerEvents implements AsyncIterableIterator<readonly AgentEvent[], Answer, undefined> {
   readonly #parts: AsyncIterator<Batched<CallPart>>

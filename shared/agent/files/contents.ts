@@ -95,19 +95,8 @@ export class FileContents {
       const object = (known?.doc as FileContent | undefined)?.object
       if (object !== own) await this.#objects.delete(own) // The object was written, but no record names it.
       if (!known || object === undefined || (await this.#isUsedBeside(use))) return
-      await this.#dues.update(SYSTEM_TENANT, { key: { file_id: fileId }, where: {}, set: { object } }) // Stored
-      // first,
-      // so
-      // that
-      // the
-      // deletion
-      // can
-      // be
-      // completed
-      // if
-      // it
-      // is
-      // interrupted.
+      // Stored first, so that the deletion can be completed if it is interrupted.
+      await this.#dues.update(SYSTEM_TENANT, { key: { file_id: fileId }, where: {}, set: { object } })
       if (!(await this.#documents.delete(tenant, { sha256 }, known.version))) continue // Another file has begun to use these bytes meanwhile.
       return this.#objects.delete(object)
     }

@@ -173,7 +173,7 @@ export class HeldClaims<S extends HeldSession> implements OwnClaims {
       const claim = this.#claimOf(session)
       const holder = await this.#claimOnce(session, claim)
       if (isSameClaim(holder, claim)) return true
-      // Of several claims with the same token, that of a worker which hands over no sessions is the latest.
+      // If both claims have the same token, this worker's claim is the later one, unless this worker hands its sessions over.
       const isLatest = holder.token === claim.token && !this.#deps.isDraining()
       const isEarlier = holder.epoch === claim.epoch || isLatest || this.#wasTaken(session, holder)
       // At first, a worker that is not known to be gone may simply not be registered again yet.

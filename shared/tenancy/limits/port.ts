@@ -73,7 +73,7 @@ export type StartLine = {
   isKeptFree: boolean
 }
 
-/** What a process reports about its waiting starts: new ones, with the time that they have waited, and those that no longer wait. */
+/** A process's report about its waiting starts: those that are new, with the time that they have waited so far, and those that no longer wait. */
 export type LineNews = {
   process: string
   joined: readonly (Omit<WaitingStart, 'process' | 'since'> & { waitedMs: number })[]

@@ -218,7 +218,7 @@ class Waiting implements StartWait {
     return (this.start.waitedMs ?? 0) + performance.now() - this.#joinedAt
   }
 
-  /** What must be reported to the shared queue. */
+  /** The entry of this start for the next report to the shared queue; empty if the queue has it already. */
   get news() {
     const { runId, customer, priority } = this.start
     if (this.isKnown) return []

@@ -234,9 +234,5 @@ export const noInstance = (name: string) =>
 export const noSecret = (name: string) =>
   notFound(`no secret is named ${name}: store it with PUT /config/secrets/${name}`)
 
-const sorted = <T extends { name: string }>(items: T[]): T[] => items.toSorted((a, b) => (a.name < b.name ? -1 : 1)) // Sorts
-// by
-// name;
-// names
-// are
-// unique.
+// Sorts by name; names are unique.
+const sorted = <T extends { name: string }>(items: T[]): T[] => items.toSorted((a, b) => (a.name < b.name ? -1 : 1))

@@ -286,20 +286,8 @@ export class Run extends RunFacts {
     if (this.isAbandoned) return
     if (given.type === 'permission_request' || waitsForClient(given)) this.#asks ??= new OpenAsks()
     this.#asks?.note(given)
-    const event = given.type === 'error' ? { ...this.#usedBefore, ...given } : given // An
-    // error
-    // that
-    // the
-    // engine
-    // did
-    // not
-    // send
-    // has
-    // no
-    // totals
-    // of
-    // its
-    // own.
+    // An error that the engine did not send has no totals of its own.
+    const event = given.type === 'error' ? { ...this.#usedBefore, ...given } : given
     const appended = this.journal.append(event)
     this.#hooks.onEvent()
     this.#report?.note(event, appended)

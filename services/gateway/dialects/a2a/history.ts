@@ -42,13 +42,8 @@ export async function historyOfRun(
     for (let pages = 0; pages < MAX_PAGES; pages++) {
       const filter = { limit: PAGE, runId, ...(cursor !== null && { cursor }) }
       const page = await broker.listMessages(tenant, contextId, filter)
-      const own = page.messages.filter(({ run_id: id }) => id === runId) // A worker of an
-      // older version
-      // ignores
-      // `runId` and
-      // returns the
-      // messages of
-      // all runs.
+      // A worker of an older version ignores `runId` and returns the messages of all runs.
+      const own = page.messages.filter(({ run_id: id }) => id === runId)
       for (const message of own) found.push(messageOf(write, message, found.length + 1))
       cursor = page.next_cursor
       if (cursor === null) break

@@ -12,7 +12,7 @@ type Message = MessagePage['messages'][number]
 /** `basePath`: the path under which files of messages are served. */
 type Reading = { broker: Broker; tenant: TenantId; signal: AbortSignal; basePath: string }
 
-/** Of the runs without an answer in the history, at most this many (the newest) are shown from their events. */
+/** A run whose answer is not in the history is shown from its events; at most this many runs, the newest. */
 const MAX_REPLAYED = 20
 const PAGE = 200
 

@@ -88,17 +88,8 @@ function segmentsOf(text: string): string[] {
     if (start < 0) break
     const end = endOf(text, at + start)
     if (end !== undefined) segments.push(text.slice(at + start, end))
-    if (end === undefined && LIKE_JSON.test(text.slice(at + start, at + start + 100))) break // The
-    // value
-    // was
-    // cut
-    // off:
-    // objects
-    // inside
-    // it
-    // are
-    // only
-    // parts.
+    // The value was cut off: objects inside it are only parts.
+    if (end === undefined && LIKE_JSON.test(text.slice(at + start, at + start + 100))) break
     at = end ?? at + start + 1
   }
   return segments

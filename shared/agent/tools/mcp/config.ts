@@ -5,7 +5,7 @@ import { isJsonObject } from '../../../kernel/json.ts'
 import type { Env } from '../../../platform/config/model.ts'
 import { expandVariables } from './variables.ts'
 
-/** Who shares one connection to a server, and one process of it: a session, plan or other run, a tenant, or everyone (D40). */
+/** One connection to a server, or one process of it, serves one session, plan or other run (`session`), one tenant, or all tenants (D40). */
 export type Scope = (typeof SCOPES)[number]
 
 /** `secrets` are values that must not appear in a log line or an answer. `isTrusted`: the server's hints about its tools are believed. */

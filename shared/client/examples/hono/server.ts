@@ -8,7 +8,7 @@ const { AE_URL = 'http://127.0.0.1:8080/v1', AE_TOKEN, PORT = '3000' } = process
 /** The token stays on this server: browsers never get it. */
 const engine = new AgentEngine({ url: AE_URL, token: AE_TOKEN })
 
-/** What the agent may do by itself. Nobody is asked here, so every other tool is denied at once. */
+/** The tools that the agent may use without a permission. This server asks no person, so it denies every other tool at once. */
 const ALLOWED: readonly string[] = ['Read', 'Glob', 'Grep']
 
 const app = new Hono()

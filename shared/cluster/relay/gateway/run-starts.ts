@@ -118,19 +118,8 @@ export class RunStarts {
   #takeBack({ tenant, runId, epoch }: NewRun): void {
     const { calls, places } = this.#deps
     const takeBackElsewhere = async () => {
-      const next = await places.findNext({ tenant, runId }, epoch).catch(() => undefined) // If
-      // this
-      // fails,
-      // no
-      // gateway
-      // follows
-      // the
-      // run,
-      // so
-      // it
-      // does
-      // not
-      // begin.
+      // If this fails, no gateway follows the run, so it does not begin.
+      const next = await places.findNext({ tenant, runId }, epoch).catch(() => undefined)
       if (next?.state === 'at') calls.callInBackground(next.epoch, 'cancelRun', [tenant, runId, NOT_ACCEPTED])
     }
     calls.callInBackground(epoch, 'cancelRun', [tenant, runId, NOT_ACCEPTED], () => void takeBackElsewhere())

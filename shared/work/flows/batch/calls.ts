@@ -86,19 +86,8 @@ export class BatchCalls {
     if (!(await batches.create(tenant, batch, chunks))) return { batch: await this.get(tenant, id), isReplayed: true }
     // A job that cannot be added now is added seconds after the queue is back (`reconcileBatches`).
     await Promise.all(chunks.map((each) => queue.add(jobOf(tenant, each), { isNew: true }))).catch(() => {})
-    return { batch: shownBatch(batch, progressOf(batch.items, chunks)), isReplayed: false } // Does
-    // not
-    // read
-    // the
-    // store
-    // again,
-    // because
-    // it
-    // may
-    // be
-    // away
-    // by
-    // now.
+    // Does not read the store again, because it may be away by now.
+    return { batch: shownBatch(batch, progressOf(batch.items, chunks)), isReplayed: false }
   }
 
   /** Throws `not_found` for an unknown id, and that of another tenant. */
@@ -217,18 +206,8 @@ export class BatchCalls {
       if (reservation.state === 'mismatch') throw keyMismatch('batch')
       if (reservation.state === 'reserved') return batch
       const { id } = reservation
-      if (await idempotency.join(tenant, { operation: OPERATION, key, id })) return { batch_id: id } // If
-      // not,
-      // the
-      // earlier
-      // request
-      // was
-      // refused
-      // and
-      // has
-      // freed
-      // the
-      // key.
+      // If not, the earlier request was refused and has freed the key.
+      if (await idempotency.join(tenant, { operation: OPERATION, key, id })) return { batch_id: id }
     }
   }
 }

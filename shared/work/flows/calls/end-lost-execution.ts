@@ -44,18 +44,8 @@ export async function settle(
   }
   const ended = await dispatches.end(tenant, traceId, { executor, result })
   if (!ended) return settle(tenant, traceId, deps) // Another process was faster.
-  if (executor === null) await queue.remove(jobOf(tenant, dispatch)).catch(() => {}) // If
-  // an
-  // executor
-  // still
-  // takes
-  // the
-  // job,
-  // it
-  // finds
-  // the
-  // execution
-  // ended.
+  // If an executor still takes the job, it finds the execution ended.
+  if (executor === null) await queue.remove(jobOf(tenant, dispatch)).catch(() => {})
   return ended
 }
 

@@ -193,10 +193,8 @@ async function depsOf(
     maxTurns,
     readFile,
     openModel(instance, agent) {
-      const key = answers ? `${instance} ${agent}` : instance // With batch answers the
-      // key contains the agent,
-      // because the answers
-      // belong to one agent.
+      // With batch answers the key contains the agent, because the answers belong to one agent.
+      const key = answers ? `${instance} ${agent}` : instance
       const provider = opened.get(key) ?? resources.openModel(instance, agent)
       opened.set(key, provider)
       return provider

@@ -98,18 +98,8 @@ export class PoolDriver {
     const isOver = own.every((parcel) => this.#isOver(parcel))
     if (!vendor || own.length === 0) return this.#keep(tenant, { batch, own, answers: new Map() })
     if (nowMs < batch.look_at_ms && !isOver) return
-    if (isOver && batch.vendor_id !== null) await vendor.cancel(batch.vendor_id).catch(() => {}) // A
-    // failure
-    // does
-    // not
-    // matter:
-    // the
-    // batch
-    // has
-    // ended,
-    // or
-    // will
-    // expire.
+    // A failure does not matter: the batch has ended, or will expire.
+    if (isOver && batch.vendor_id !== null) await vendor.cancel(batch.vendor_id).catch(() => {})
     const news = await newsOf(batch, { vendor, nowMs, log })
     const endMs = Math.max(...own.map(({ until_ms }) => until_ms))
     const look_at_ms = Math.min(
