@@ -15,10 +15,10 @@ import { VendorBatchServer } from '../support/vendor-batches.ts'
 const STANDALONE = new URL('../../services/standalone/main.ts', import.meta.url).pathname
 const USAGE = { input: 1_000, output: 100 }
 const COST = (1_000 * 10 + 100 * 20) / 1e6 / 2
-/** What a process was at when it died is another's after three minutes (D58.2). */
+/** If a process dies while it adds a call to the pool, another process takes the call over after three minutes (D58.2). */
 const TIMES = { withinMs: 300_000 }
 
-/** `hold` keeps further calls in the pool, where that takes more than the next steps; `move` kills the process that has the runs, and starts what goes on with them. */
+/** `hold` ends whatever would send further calls of the pool; `move` kills the process that has the runs, and starts one that continues them. */
 type Form = { url(): string; hold(): Promise<unknown>; move(): Promise<unknown>; close(): Promise<unknown> }
 
 describe('runs that wait for a batch of a vendor when their process dies', () => {
