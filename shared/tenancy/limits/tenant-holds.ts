@@ -37,8 +37,8 @@ export class TenantHolds {
   readonly #deps: ReservationsDeps
   readonly #budgets = new Map<string, Hold>()
   readonly #queue: Waiting[] = []
-  /** The holds that must be reduced or renewed next. */
-  #due: Hold[] = []
+  /** The holds that must be reported, reduced or renewed next. */
+  readonly #due = new Set<Hold>()
   #isServing = false
   #changed = Promise.withResolvers<void>()
 
@@ -76,8 +76,12 @@ export class TenantHolds {
   /** Frees unused reservations, and renews those of running calls. */
   tidy(): void {
     for (const [name, hold] of this.#budgets) if (hold.isEmpty) this.#budgets.delete(name)
-    this.#due = [...this.#budgets.values()].filter((hold) => hold.isDue())
-    if (this.#due.length === 0) return
+    this.#serveDue([...this.#budgets.values()].filter((hold) => hold.isDue()))
+  }
+
+  #serveDue(holds: readonly Hold[]): void {
+    if (holds.length === 0) return
+    for (const hold of holds) this.#due.add(hold)
     this.#wake()
     void this.#serve()
   }
@@ -86,10 +90,12 @@ export class TenantHolds {
   async #serve(): Promise<void> {
     if (this.#isServing) return
     this.#isServing = true
-    while (this.#queue.length > 0 || this.#due.length > 0) {
+    while (this.#queue.length > 0 || this.#due.size > 0) {
       const changed = this.#changed.promise
       const full = new Map<Hold, Lack>()
-      await this.#tell(this.#due.splice(0))
+      const due = [...this.#due]
+      this.#due.clear()
+      await this.#tell(due)
       for (const call of [...this.#queue]) await this.#try(call, full)
       if (this.#queue.length > 0) await Promise.race([changed, sleep(this.#lookAgainMs(), undefined, UNREFERENCED)])
     }
@@ -168,6 +174,8 @@ export class TenantHolds {
       const ofCustomer = call.standings.flatMap(({ name, payer }) => (payer.customer === undefined ? [] : [name]))
       if (spent.tokens > 0) this.#deps.budgets.spend(this.#tenant, spent, ofCustomer)
       this.#wake()
+      // At once: if others read such spending in the store before it is reported to the holds, it would be counted twice.
+      this.#serveDue(holds.filter(({ most }) => isAbove(spent, most)).map(({ hold }) => hold))
     }
     this.#answer(call, { settle })
   }
@@ -197,6 +205,8 @@ const UNREFERENCED = { ref: false }
 
 /** Why a call may not begin yet; with a `refusal` it never may. */
 type Lack = { granted: HoldAnswer['granted']; name: string; refusal: BudgetRefusal | undefined }
+
+const isAbove = (spent: Spent, most: Spent): boolean => spent.tokens > most.tokens || spent.costUsd > most.costUsd
 
 const isUsedUp = (limit: Spent, { tokens, costUsd }: Spent): boolean =>
   tokens >= limit.tokens || costUsd >= limit.costUsd

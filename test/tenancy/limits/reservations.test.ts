@@ -72,6 +72,22 @@ describe('what model calls reserve of a budget', () => {
         expect(ends.filter((end) => end === 'budget_exhausted')).to.have.length(40 - spent / 2)
       })
 
+      it('a call that costs more than was reserved is reported at once, and another one with the next report', async () => {
+        const [tenant, inner] = [newTenant(), open()]
+        const reported: number[] = []
+        const ask: BudgetHolds['ask'] = (of, requests) => {
+          reported.push(requests[0]?.own.now.tokens ?? 0)
+          return inner.ask(of, requests)
+        }
+        const each = process(10_000, { ask })
+        for (const tokens of [MOST.tokens, 3 * MOST.tokens]) {
+          const reserved = await each.reserve({ tenant }, () => MOST, SIGNAL)
+          if ('settle' in reserved) reserved.settle({ tokens, costUsd: 0 })
+          await settled()
+        }
+        expect(reported).to.deep.equal([0, 4 * MOST.tokens])
+      })
+
       it('whatever calls cost, and whenever they end, the budget is not exceeded by more than the estimates were wrong', async () => {
         const call = fc.record({
           most: fc.integer({ min: 1, max: 50 }),
