@@ -23,6 +23,14 @@ export class EndedRuns {
     if (runs.size === 0) this.#tenants.delete(run.tenant)
   }
 
+  /** Removes the oldest run of the tenant and returns it, if the tenant has more than `max`. */
+  takeAbove(max: number, tenant: TenantId): Run | undefined {
+    const runs = this.#tenants.get(tenant)
+    const oldest = runs && runs.size > max ? runs.values().next().value : undefined
+    if (oldest) this.delete(oldest)
+    return oldest
+  }
+
   /**
    * Returns the run to forget for the benefit of others: the oldest without a reader, of the tenant that has the most. `weightOf`
    * returns how much a tenant has, by default the number of its runs here. Tenants with 0 are spared.

@@ -32,6 +32,7 @@ export type RunReport = {
   readonly request?: RunSummary['request']
   readonly isRecorded: boolean
   readonly isReplayable?: boolean
+  readonly isRecordedWhole?: boolean
 }
 
 export type RunReporterDeps = {
@@ -155,6 +156,11 @@ class Report implements RunReport {
 
   get isReplayable(): boolean {
     return this.#recording?.isReplayable ?? false
+  }
+
+  /** A run that has called tools has files and permission requests, too, which its record has not. */
+  get isRecordedWhole(): boolean {
+    return this.isReplayable && this.#figures.toolCalls === 0
   }
 }
 

@@ -103,6 +103,11 @@ export class Run extends RunFacts {
     return this.#report?.isReplayable ?? this.#hasEndedBefore
   }
 
+  /** Whether clients find everything about the run in its stored record. */
+  get isRecordedWhole(): boolean {
+    return this.#report?.isRecordedWhole ?? false
+  }
+
   get signal(): AbortSignal {
     return this.#abort.signal
   }

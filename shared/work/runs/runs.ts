@@ -30,6 +30,8 @@ export type RunsHooks = RunHooks & {
 }
 
 const MAX_ENDED = 20_000
+/** How many ended runs of a tenant are kept although their records have everything about them. */
+const MAX_RECENT = 1_000
 /** How often a process that shuts down checks whether a run still needs it. */
 const LOOK_MS = 20
 const BUSY_RETRY_SECS = 1
@@ -51,6 +53,8 @@ export class Runs {
   readonly #ended = new EndedRuns()
   /** The ended runs whose frames are still in memory. */
   readonly #replayable = new EndedRuns()
+  /** The newest ended runs of each tenant. */
+  readonly #recent = new EndedRuns()
   /** Called whenever a run has ended or is no longer known. */
   readonly #listeners = new Set<() => void>()
 
@@ -201,9 +205,13 @@ export class Runs {
 
   #settle(run: Run): void {
     this.#leave(run)
-    if (this.#known.get(run.id) === run) this.#ended.add(run)
+    if (this.#known.get(run.id) === run) {
+      this.#ended.add(run)
+      this.#recent.add(run)
+    }
     this.#replayable.add(run)
     this.#restartTime(run)
+    this.#forgetRecorded(run.tenant)
     this.#enforceLimits()
     this.#onChanged()
   }
@@ -225,12 +233,19 @@ export class Runs {
     this.#unread.delete(run)
     if (this.#known.get(run.id) === run) this.#known.delete(run.id) // If this process continues a plan, another run has the same id.
     this.#ended.delete(run)
+    this.#recent.delete(run)
     this.#onChanged()
     this.refuse(run)
     void run.ended.then(() => {
       this.#dropFrames(run)
       this.#hooks.onForgotten(run)
     })
+  }
+
+  /** An ended run takes 6 KB, so that thousands of short runs a second would need most of the memory of a process. */
+  #forgetRecorded(tenant: TenantId): void {
+    const run = this.#recent.takeAbove(MAX_RECENT, tenant)
+    if (run?.isRecordedWhole && run.journal.readerCount === 0) this.#forget(run)
   }
 
   #dropFrames(run: Run): void {

@@ -4,12 +4,14 @@ import { collectGarbage } from '../../../scripts/bench/garbage.ts'
 import { JOURNAL_LIMITS } from '../../../shared/cluster/journal/journal.ts'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
 import type { Run, RunExecutor } from '../../../shared/work/runs/run.ts'
+import type { RunReport } from '../../../shared/work/runs/run-report.ts'
 import { tenantId } from '../../support/tenant.ts'
 import { until } from '../../support/until.ts'
 import { DONE } from '../../worker/events.ts'
 import { readAll, refusal, say, sayMuch, setUp, untilCancelled } from './runs-setup.ts'
 
 const NEIGHBOUR = tenantId('neighbour')
+const NO_REPORT: RunReport = { note() {}, abandon() {}, details: {}, isRecorded: false }
 
 describe('ended runs', () => {
   it('D4.5b: a run that ended is unknown after RUN_RESUME_SECS, and nothing of it can be replayed', async () => {
@@ -66,6 +68,28 @@ describe('ended runs', () => {
     await runs.endAll(60_000)
     for (const run of read) expect(runs.get(run.tenant, run.id)).to.equal(run)
     for (const reader of readers) reader.close()
+  })
+
+  it('D20.3: of the ended runs with a whole record a tenant keeps its newest 1,000, and those that are being read', async () => {
+    const recorded = { ...NO_REPORT, isRecordedWhole: true }
+    const { runs, open } = setUp({ maxLive: 2_000 }, undefined, ({ tenant }) =>
+      tenant === NEIGHBOUR ? NO_REPORT : recorded,
+    )
+    const read = open()
+    const reader = read.follow(0)
+    const [oldest, unrecorded] = [open(), open(NEIGHBOUR)]
+    for (const run of [read, oldest, unrecorded]) await run.execute(say)
+    for (let n = 0; n < 999; n++) await open().execute(say)
+    await nextLoopTurn()
+    expect(runs.has(oldest.tenant, oldest.id), 'the 1,000th newest').to.equal(true)
+    for (let n = 0; n < 1_001; n++) await open(n % 2 === 0 ? DEFAULT_TENANT : NEIGHBOUR).execute(say)
+    await nextLoopTurn()
+    expect(runs.has(oldest.tenant, oldest.id)).to.equal(false)
+    expect(runs.get(read.tenant, read.id), 'has a reader').to.equal(read)
+    for (let n = 0; n < 501; n++) await open(NEIGHBOUR).execute(say)
+    await nextLoopTurn()
+    expect(runs.get(unrecorded.tenant, unrecorded.id), 'has no record').to.equal(unrecorded)
+    reader.close()
   })
 
   it('the bytes of forgotten runs are free for other runs', async () => {

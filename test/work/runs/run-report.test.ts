@@ -8,6 +8,7 @@ import type { RunUsage } from '../../../shared/tenancy/usage/port.ts'
 import type { RunFacts } from '../../../shared/work/runs/records/record.ts'
 import { RunReporter } from '../../../shared/work/runs/run-report.ts'
 import { tenantId } from '../../support/tenant.ts'
+import { setUpRecorder } from './records/setup.ts'
 
 const TENANT = tenantId('t_1')
 const RUN: RunFacts = { tenant: TENANT, run_id: 'run_1', kind: 'run', started_at: '2026-11-24T10:00:00.000Z' }
@@ -54,6 +55,21 @@ describe('the report of what a run has used', () => {
     const failed = (code: RunErrorCode) => report(RUN, [errorEvent(code, 'ended')]).added[0]?.[1].hasFailed
     const codes = ['internal', 'worker_lost', 'cancelled', 'session_deleted'] as const
     expect(codes.map(failed)).to.deep.equal([true, true, false, false])
+  })
+
+  it('D20.3: says that a record has everything about its run once it is stored, unless the run has called tools', async () => {
+    const { recorder } = setUpRecorder()
+    const reporter = new RunReporter({ log: createLog({ level: 'error' }), metrics: NO_METRICS, recorder })
+    const toolUse: RunEvent = { type: 'tool_use', id: 'call_1', tool_name: 'Read', input: {} }
+    const runs = [[DONE], [toolUse, DONE]].map((events, n) => {
+      const opened = reporter.open({ ...RUN, run_id: `run_${n}` })
+      for (const [i, event] of events.entries()) opened.note(event, { bytes: 1, isLast: i === events.length - 1 })
+      return opened
+    })
+    expect(runs.map((run) => run.isRecordedWhole)).to.deep.equal([false, false])
+    await recorder.settled()
+    expect(runs.map((run) => run.isRecordedWhole)).to.deep.equal([true, false])
+    expect(runs.map((run) => run.isReplayable)).to.deep.equal([true, true])
   })
 
   it('is made of the steps of a plan, and not of the plan', () => {

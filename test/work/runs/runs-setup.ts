@@ -7,7 +7,7 @@ import { newId } from '../../../shared/kernel/ids.ts'
 import { DEFAULT_TENANT, type TenantId } from '../../../shared/kernel/tenant.ts'
 import type { Run, RunExecutor } from '../../../shared/work/runs/run.ts'
 import type { CancelCode } from '../../../shared/work/runs/run-identity.ts'
-import type { RunReport } from '../../../shared/work/runs/run-report.ts'
+import type { ReportableRun, RunReport } from '../../../shared/work/runs/run-report.ts'
 import { Runs, type RunsLimits } from '../../../shared/work/runs/runs.ts'
 import { DONE } from '../../worker/events.ts'
 
@@ -28,7 +28,7 @@ export const untilCancelled: RunExecutor = async function* (_run, signal) {
 export function setUp(
   limits: Partial<RunsLimits> = {},
   onForgotten: (run: Run) => void = () => {},
-  report?: () => RunReport,
+  report?: (run: ReportableRun) => RunReport,
 ) {
   const forgotten = Promise.withResolvers<Run>()
   const bugs: unknown[] = []
