@@ -9,14 +9,18 @@ const OWN_FILE = /^\.{1,2}\/.*\.ts$/
 const SELDOM_USED: ReadonlySet<string> = new Set(['body-parser', 'qs'])
 const LATE = new URL('late-packages.cjs', import.meta.url).href
 
+/** The file that Express gets in place of a package. */
+export const lateFile = (specifier: string, parent: string | undefined): string | undefined =>
+  SELDOM_USED.has(specifier) && parent?.includes('/node_modules/express/lib/') ? LATE : undefined
+
 /**
  * Finds a file of this project by its name alone. Node itself would check whether each file exists and has links on its path, and search
  * the nearest package.json. A file that is missing fails when it is read.
  */
 export const findByName: ResolveHookSync = (specifier, context, next) => {
   const { parentURL } = context
-  if (SELDOM_USED.has(specifier) && parentURL?.includes('/node_modules/express/lib/'))
-    return { url: LATE, format: 'commonjs', shortCircuit: true }
+  const late = lateFile(specifier, parentURL)
+  if (late) return { url: late, format: 'commonjs', shortCircuit: true }
   if (parentURL === undefined || !OWN_FILE.test(specifier)) return next(specifier, context)
   return { url: new URL(specifier, parentURL).href, format: 'module-typescript', shortCircuit: true }
 }
