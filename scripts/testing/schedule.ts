@@ -11,6 +11,7 @@ const LANES = 6
  * the whole phase waiting. Then the longest. A process needs up to a second to load what it tests, so folders of short tests share one.
  */
 const ORDER = [
+  'test/e2e/flows/batch.test.ts',
   'test/cluster/**',
   'test/{client,conformance,fuzz,harness,http,kernel,standalone,support,wiring,worker}/**',
   'test/scripts/**',
