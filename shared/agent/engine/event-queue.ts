@@ -1,5 +1,5 @@
 /**
- * Merges the events of several tasks into one iteration, in order of arrival. Its length is bounded by its use: progress is
+ * Merges the events of several tasks into one iteration, in order of arrival; those that wait for the reader come as one value. Its length is bounded by its use: progress is
  * added only while there is room (`offer`), a sub-agent's many events wait for room (`send`), and a task has only few
  * events that are always added (`push`).
  */
@@ -41,11 +41,11 @@ export class EventQueue<T> {
     this.#releaseSenders()
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<T, void, undefined> {
+  async *[Symbol.asyncIterator](): AsyncGenerator<readonly T[], void, undefined> {
     while (true) {
       const items = this.#items
       this.#items = []
-      yield* items
+      if (items.length > 0) yield items
       this.#releaseSenders()
       if (this.#items.length > 0) continue
       if (this.#isClosed) return

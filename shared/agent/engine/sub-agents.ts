@@ -1,4 +1,4 @@
-import { type Batched, oneByOne } from '../../kernel/async/batch.ts'
+import { type Batched, eachOf } from '../../kernel/async/batch.ts'
 import { type AgentEvent, isTerminal, type SubAgentEndEvent, type SubAgentEvent } from '../../kernel/events.ts'
 import { newId } from '../../kernel/ids.ts'
 import { inSpan } from '../../kernel/trace.ts'
@@ -94,13 +94,14 @@ async function runSubAgent(
   const collector = new ReportCollector()
   const lineage = { tree, depth: (caller?.depth ?? 0) + 1, id, emit }
   try {
-    for await (const event of oneByOne(launch(task, lineage, progress))) {
-      collector.add(event)
-      const wrapped = emit(wrap(event, parentage))
-      // A permission request and its decision follow once more as plain events, so that clients treat it like any other (D4.13).
-      if (ALSO_PLAIN.has(event.type)) await emit(event)
-      await wrapped
-    }
+    for await (const events of launch(task, lineage, progress))
+      for (const event of eachOf(events)) {
+        collector.add(event)
+        const wrapped = emit(wrap(event, parentage))
+        // A permission request and its decision follow once more as plain events, so that clients treat it like any other (D4.13).
+        if (ALSO_PLAIN.has(event.type)) await emit(event)
+        await wrapped
+      }
   } catch (cause) {
     onBug(cause)
   }

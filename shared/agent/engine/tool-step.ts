@@ -1,3 +1,5 @@
+import type { Batched } from '../../kernel/async/batch.ts'
+import { type FlatGenerator, inPlace } from '../../kernel/async/flat-iteration.ts'
 import type { AgentEvent, JsonObject, PlanQueuedEvent } from '../../kernel/events.ts'
 import { countChars, listOf, truncate, truncateStart } from '../../kernel/text.ts'
 import { inSpan } from '../../kernel/trace.ts'
@@ -45,7 +47,7 @@ export const toolUseBlocks = (calls: readonly ToolCall[]): AssistantBlock[] =>
 export async function* callTools(
   calls: readonly ToolCall[],
   { subAgentsFor, ...resources }: ToolStepResources,
-): AsyncGenerator<AgentEvent, ToolStep, undefined> {
+): FlatGenerator<Batched<AgentEvent>, ToolStep> {
   const { signal } = resources
   const opening = openClientCalls(calls.slice(0, MAX_CALLS), resources, (call) => checkCall(call, resources.tools))
   const clientCalls = opening instanceof Promise ? await opening : opening
@@ -62,7 +64,7 @@ export async function* callTools(
   const step = { ...resources, events, clientCalls, agents: subAgentsFor((event) => events.send(event)) }
   const settled = Promise.all(calls.map((call, index) => callTool(call, index < MAX_CALLS, step)))
   settled.then(close, close)
-  yield* events
+  yield* inPlace(events[Symbol.asyncIterator]())
   signal.removeEventListener('abort', abort)
   return signal.aborted ? { results: [], ending: undefined } : stepOf(await settled)
 }

@@ -1,4 +1,4 @@
-import { oneByOne } from '../../kernel/async/batch.ts'
+import { eachOf } from '../../kernel/async/batch.ts'
 import { AppError } from '../../kernel/errors.ts'
 import type { AgentEvent, ErrorEvent } from '../../kernel/events.ts'
 import { LastAnswer } from './last-answer.ts'
@@ -21,13 +21,14 @@ export async function runUnattended(
   const answer = new LastAnswer()
   let failure: ErrorEvent | undefined
   let output: unknown
-  const events = run(taskInput(task), { ...resources, permissions: { openAsk: refuseAsk } })
-  for await (const event of oneByOne(events)) {
-    await onEvent(event)
-    answer.note(event)
-    if (event.type === 'error') failure = event
-    if (event.type === 'done') ({ output } = event)
-  }
+  const batches = run(taskInput(task), { ...resources, permissions: { openAsk: refuseAsk } })
+  for await (const events of batches)
+    for (const event of eachOf(events)) {
+      await onEvent(event)
+      answer.note(event)
+      if (event.type === 'error') failure = event
+      if (event.type === 'done') ({ output } = event)
+    }
   return failure ? { answer, failure } : { answer, output }
 }
 

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { EventQueue } from '../../agent/engine/event-queue.ts'
+import { oneByOne } from '../../kernel/async/batch.ts'
 import { hasKind } from '../../kernel/errors.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import { eventsBetween, eventsOf } from './events-of.ts'
@@ -41,7 +42,7 @@ export async function* executePlan(
   const ended = execution.run().finally(() => events.close())
   ended.catch(() => {}) // The error is thrown below, unless the reader has left.
   try {
-    yield* events
+    yield* oneByOne(events)
     return await ended
   } finally {
     execution.leave()

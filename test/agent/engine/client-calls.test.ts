@@ -1,10 +1,9 @@
 import { expect } from 'chai'
 import { withOwnIds } from '../../../shared/agent/engine/client-calls.ts'
 import type { AskRequest, Decision } from '../../../shared/agent/engine/permissions.ts'
-import { callTools } from '../../../shared/agent/engine/tool-step.ts'
 import { fail, succeed } from '../../../shared/agent/tools/port.ts'
 import type { AgentEvent } from '../../../shared/kernel/events.ts'
-import { call, collect, resourcesOf, type Setup, SOON, tool, typesOf } from './tool-step-setup.ts'
+import { call, collect, resourcesOf, type Setup, SOON, stepOf, tool, typesOf } from './tool-step-setup.ts'
 
 const OWN = { ...tool('get_order', async () => fail('never here')), defaultPolicy: 'client' as const }
 const CALLS = [call('a', 'get_order', '{"id":1}'), call('b', 'get_order', '{"id":2}')]
@@ -89,7 +88,7 @@ describe('calls that the client makes', () => {
     const openAsk: Setup['openAsk'] = async ({ toolUseId }) => ({
       ...{ id: toolUseId, expiresAt: SOON, decision: (toolUseId === 'a' ? first : second).promise },
     })
-    const step = callTools(CALLS, setUp({ openAsk, signal: abort.signal }))
+    const step = stepOf(CALLS, setUp({ openAsk, signal: abort.signal }))
     await step.next()
     await step.next()
     abort.abort('cancelled')
@@ -110,7 +109,7 @@ describe('calls that the client makes', () => {
 
     it('are handed over without a deadline, and nobody is asked', async () => {
       const { asked, openAsk } = asking()
-      const step = callTools(CALLS, ending({ openAsk }))
+      const step = stepOf(CALLS, ending({ openAsk }))
       const events = [(await step.next()).value, (await step.next()).value]
       expect(events[0]).to.deep.include({ id: 'a', executor: 'client' }).and.not.have.property('expires_at')
       expect((await step.next()).value).to.deep.equal({ results: [], ending: undefined, isHandedOver: true })

@@ -6,7 +6,7 @@ import { EventQueue } from '../../../shared/agent/engine/event-queue.ts'
 function readAll(queue: EventQueue<number>) {
   const items: number[] = []
   const reading = (async () => {
-    for await (const item of queue) items.push(item)
+    for await (const batch of queue) items.push(...batch)
   })()
   return { items, reading }
 }
@@ -92,10 +92,11 @@ describe('the event queue of a tool step', () => {
     const queue = new EventQueue<number>(10)
     queue.push(1)
     const iterator = queue[Symbol.asyncIterator]()
-    expect((await iterator.next()).value).to.equal(1)
+    expect((await iterator.next()).value).to.deep.equal([1])
     queue.push(2)
+    queue.push(3)
     queue.close()
-    expect((await iterator.next()).value).to.equal(2)
+    expect((await iterator.next()).value).to.deep.equal([2, 3])
     expect((await iterator.next()).done).to.equal(true)
   })
 })

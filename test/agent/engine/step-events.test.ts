@@ -1,9 +1,8 @@
 import { expect } from 'chai'
 import type { Decision } from '../../../shared/agent/engine/permissions.ts'
-import { callTools } from '../../../shared/agent/engine/tool-step.ts'
 import { succeed } from '../../../shared/agent/tools/port.ts'
 import type { AgentEvent } from '../../../shared/kernel/events.ts'
-import { call, resourcesOf, SOON, tool } from './tool-step-setup.ts'
+import { call, resourcesOf, SOON, stepOf, tool } from './tool-step-setup.ts'
 
 const CANCELLED: Decision = { allow: false, how: 'cancelled', reason: '' }
 
@@ -28,7 +27,7 @@ function begin(names: readonly string[]) {
   })
   resources.tools.toolBox.policyOf = (name) => (names.includes(name) ? 'ask' : 'allow')
   const calls = [...names, 'Busy', 'Late'].map((name) => call(`c_${name}`, name))
-  return { step: callTools(calls, resources), abort, decisions }
+  return { step: stepOf(calls, resources), abort, decisions }
 }
 
 async function untilAsked(step: AsyncIterator<AgentEvent>, asks: number): Promise<void> {
@@ -104,7 +103,7 @@ describe('the events of tool calls when their run is aborted', () => {
         return Promise.withResolvers<never>().promise
       },
     })
-    const step = callTools([call('c1', 'Agent')], resources)
+    const step = stepOf([call('c1', 'Agent')], resources)
     const events: string[] = []
     for await (const event of step) events.push('event_type' in event ? `wrapped ${event.event_type}` : event.type)
     expect(events.slice(1)).to.deep.equal([

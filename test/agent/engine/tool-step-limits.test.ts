@@ -1,8 +1,8 @@
 import { getEventListeners } from 'node:events'
 import { expect } from 'chai'
-import { callTools, toolUseBlocks } from '../../../shared/agent/engine/tool-step.ts'
+import { toolUseBlocks } from '../../../shared/agent/engine/tool-step.ts'
 import { fail, succeed, type ToolContext } from '../../../shared/agent/tools/port.ts'
-import { call, collect, resourcesOf, tool, typesOf } from './tool-step-setup.ts'
+import { call, collect, resourcesOf, stepOf, tool, typesOf } from './tool-step-setup.ts'
 
 /** JSON of objects nested this many levels deep. */
 const nested = (levels: number): string => `${'{"a":'.repeat(levels - 1)}{}${'}'.repeat(levels - 1)}`
@@ -131,11 +131,11 @@ describe('a tool step and its run', () => {
   it('api.md Events 6: returns the event with which a tool ends the run', async () => {
     const ending = { type: 'plan_queued', plan_id: 'p1' } as const
     const tools = [tool('Read'), tool('Exit', async () => ({ ...succeed('queued'), ending }))]
-    const step = callTools([call('c1', 'Read'), call('c2', 'Exit')], resourcesOf({ tools }))
+    const step = stepOf([call('c1', 'Read'), call('c2', 'Exit')], resourcesOf({ tools }))
     let next = await step.next()
     while (!next.done) next = await step.next()
-    expect(next.value.ending).to.equal(ending)
-    expect(next.value.results.map(({ output }) => output)).to.deep.equal(['Read ran', 'queued'])
+    expect(next.value?.ending).to.equal(ending)
+    expect(next.value?.results.map(({ output }) => output)).to.deep.equal(['Read ran', 'queued'])
   })
 
   it('a failure that a tool returns is an error that the model reads', async () => {

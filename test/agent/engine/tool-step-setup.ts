@@ -1,10 +1,12 @@
 import type { Decision, OpenAsk, PlanMode } from '../../../shared/agent/engine/permissions.ts'
 import type { RememberedTools } from '../../../shared/agent/engine/remembered-tools.ts'
 import type { Tools } from '../../../shared/agent/engine/resources.ts'
-import { callTools, type ToolStepResources } from '../../../shared/agent/engine/tool-step.ts'
+import { callTools, type ToolStep, type ToolStepResources } from '../../../shared/agent/engine/tool-step.ts'
 import type { ToolCall } from '../../../shared/agent/engine/turn.ts'
 import type { ToolResultBlock } from '../../../shared/agent/providers/port.ts'
 import { type Policy, succeed, type Tool } from '../../../shared/agent/tools/port.ts'
+import { eachOf } from '../../../shared/kernel/async/batch.ts'
+import { FlatIteration } from '../../../shared/kernel/async/flat-iteration.ts'
 import type { AgentEvent } from '../../../shared/kernel/events.ts'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
 import { NO_AGENTS } from '../tools/setup.ts'
@@ -77,15 +79,28 @@ export function resourcesOf({
   }
 }
 
+/** The events of tool calls one by one. */
+export async function* stepOf(
+  calls: readonly ToolCall[],
+  resources: ToolStepResources,
+): AsyncGenerator<AgentEvent, ToolStep | undefined> {
+  const step = new FlatIteration(callTools(calls, resources))
+  while (true) {
+    const { done, value } = await step.next()
+    if (done) return value
+    yield* eachOf(value)
+  }
+}
+
 export async function collect(
   calls: ToolCall[],
   resources: ToolStepResources,
 ): Promise<{ events: AgentEvent[]; results: ToolResultBlock[] }> {
   const events: AgentEvent[] = []
-  const step = callTools(calls, resources)
+  const step = stepOf(calls, resources)
   while (true) {
     const next = await step.next()
-    if (next.done) return { events, results: next.value.results }
+    if (next.done) return { events, results: next.value?.results ?? [] }
     events.push(next.value)
   }
 }

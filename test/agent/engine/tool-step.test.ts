@@ -1,11 +1,22 @@
 // Tests tool-step.ts and run-tool.ts.
 import { expect } from 'chai'
 import type { Decision, OpenAsk } from '../../../shared/agent/engine/permissions.ts'
-import { callTools, toolUseBlocks } from '../../../shared/agent/engine/tool-step.ts'
+import { toolUseBlocks } from '../../../shared/agent/engine/tool-step.ts'
 import type { ToolCall } from '../../../shared/agent/engine/turn.ts'
 import { type PreviewContext, succeed, type Tool } from '../../../shared/agent/tools/port.ts'
 import { AppError } from '../../../shared/kernel/errors.ts'
-import { ALLOWED, answered, call, collect, resourcesOf, type Setup, SOON, tool, typesOf } from './tool-step-setup.ts'
+import {
+  ALLOWED,
+  answered,
+  call,
+  collect,
+  resourcesOf,
+  type Setup,
+  SOON,
+  stepOf,
+  tool,
+  typesOf,
+} from './tool-step-setup.ts'
 
 describe('tool step', () => {
   it('D4.3: a call is tool_use, its progress, then tool_result', async () => {
@@ -41,7 +52,7 @@ describe('tool step', () => {
   })
 
   it('api.md Permission request: what could mislead the reader of the message is shown as an escape', async () => {
-    const step = callTools([call('c1', 'Wr\u202eite')], resourcesOf({ tools: [tool('Wr\u202eite')], policy: 'ask' }))
+    const step = stepOf([call('c1', 'Wr\u202eite')], resourcesOf({ tools: [tool('Wr\u202eite')], policy: 'ask' }))
     await step.next()
     expect((await step.next()).value).to.include({ message: 'Wr\\u202eite wants to run' })
   })
@@ -53,7 +64,7 @@ describe('tool step', () => {
       policy: 'ask',
       openAsk: async () => ({ id: 'perm_7', expiresAt: SOON, decision: decision.promise }),
     })
-    const step = callTools([call('c1', 'Write')], resources)
+    const step = stepOf([call('c1', 'Write')], resources)
     await step.next()
     expect((await step.next()).value).to.deep.equal({
       type: 'permission_request',

@@ -6,6 +6,7 @@ import type { ItemAnswers } from '../../../agent/providers/batch/answered-calls.
 import type { Caller, ModelProvider, PriceOf, WindowOf } from '../../../agent/providers/port.ts'
 import type { ReadFile } from '../../../agent/providers/shown-files.ts'
 import type { RecordedCalls } from '../../../agent/tools/recorded-calls.ts'
+import { oneByOne } from '../../../kernel/async/batch.ts'
 import type { AttachedFile } from '../../../kernel/attachment.ts'
 import { AppError, toAppError } from '../../../kernel/errors.ts'
 import type { FlowEvent, FlowFailure, JsonObject, RunErrorCode, Verdict, WarningEvent } from '../../../kernel/events.ts'
@@ -86,7 +87,7 @@ export async function* executeFlow(
   const stop = new Stop(resources.signal, resources.limitMs ?? LIMIT_MS)
   const ended = endOf(call, { resources, log, stop }).finally(() => events.close())
   try {
-    yield* events
+    yield* oneByOne(events)
     const end = await ended
     const { timeline, totals, artifacts } = log
     return { ...end, ...totals, timeline, ...(artifacts.length > 0 && { artifacts }) }
