@@ -17,6 +17,7 @@ import type { UsageReport } from '../../shared/tenancy/usage/report.ts'
 import { notFound, recover, refuseInWords } from '../http/errors.ts'
 import type { IsHeapHigh } from '../http/heap.ts'
 import { checkHost, refuseForeignPages } from '../http/host.ts'
+import { inOrder } from '../http/in-order.ts'
 import { hintWith } from '../http/nearest-path.ts'
 import { logRequests, traceRequests } from '../http/request-log.ts'
 import { createRoutes, type RouteTable } from '../http/routes.ts'
@@ -141,17 +142,13 @@ export type AppDeps = {
 /** Creates the app of the public API (api.md Endpoints). A request passes these handlers from top to bottom. */
 export function createApp(deps: AppDeps): Express {
   const { basePath, access, origins, pages } = deps
-  const { log, metrics } = deps.output
+  const { log } = deps.output
 
   const app = express()
   app.disable('x-powered-by').disable('etag').enable('case sensitive routing')
   app.set('query parser', parseQuery).set('trust proxy', origins.trustProxy)
 
-  app.use(logRequests(log, metrics))
-  app.use(traceRequests())
-  app.use(constantHeaders(origins.cors))
-  app.use(checkHost(origins.allowedHosts))
-  if (origins.isLocal) app.use(refuseForeignPages(origins.cors.origins))
+  app.use(inOrder(forAll(deps)))
   if (deps.stored) app.options(`${basePath}/files`, offerUploads)
   app.use(cors(origins.cors)) // Answers every OPTIONS request.
   if (pages.console)
@@ -163,13 +160,7 @@ export function createApp(deps: AppDeps): Express {
   }
   app.use(basePath, createRoutes(publicRoutes, EVERYWHERE)) // Before the rate limit and authentication, so exempt from both.
 
-  app.use(wordsForPages(basePath))
-  app.use(limitRate(access.limiter, basePath))
-  app.use(authenticate(access.identify))
-  app.use(limitTenantRate(access.tenantLimiter, basePath))
-  app.use(limitTenant(deps.configured?.tenantRequests, basePath))
-
-  app.use(refuseDryRuns(basePath))
+  app.use(inOrder(forGuarded(deps)))
   const routes = guardedRoutes({ ...deps, broker: withAttachments(deps.broker, deps.stored?.files) })
   app.use(basePath, createRoutes(routes, EVERYWHERE))
 
@@ -177,6 +168,25 @@ export function createApp(deps: AppDeps): Express {
   app.use(recover(log)) // Express passes every error that was thrown above to this handler.
   return app
 }
+
+/** The first handlers of every request. */
+const forAll = ({ origins, output: { log, metrics } }: AppDeps) => [
+  logRequests(log, metrics),
+  traceRequests(),
+  constantHeaders(origins.cors),
+  checkHost(origins.allowedHosts),
+  origins.isLocal && refuseForeignPages(origins.cors.origins),
+]
+
+/** The handlers of every request to a guarded route. */
+const forGuarded = ({ basePath, access, configured }: AppDeps) => [
+  wordsForPages(basePath),
+  access.limiter && limitRate(access.limiter, basePath),
+  authenticate(access.identify),
+  access.tenantLimiter && limitTenantRate(access.tenantLimiter, basePath),
+  configured?.tenantRequests && limitTenant(configured.tenantRequests, basePath),
+  refuseDryRuns(basePath),
+]
 
 /** The paths of the dialects whose clients show the body of a refusal to a person as it is. */
 const SHOWN = new Set(['/ui/chat', '/ag-ui'])

@@ -15,6 +15,7 @@ import { RedisRateLimiter } from '../../shared/tenancy/rate/redis.ts'
 import { UsageReport } from '../../shared/tenancy/usage/report.ts'
 import type { IsHeapHigh } from '../http/heap.ts'
 import { hostNames, isLoopback } from '../http/host.ts'
+import { inTurns } from '../http/in-turns.ts'
 import { listenOn } from '../http/listen.ts'
 import { createServer, type HttpServer, urlOf } from '../http/server.ts'
 import type { OpenedStore } from '../wiring/open-store.ts'
@@ -78,7 +79,7 @@ export async function openHttp(settings: HttpSettings, parts: HttpParts): Promis
     limits: { relay: settings.streams, body: { tenantShare: settings.tenantShare }, isHeapHigh },
     output: { log, metrics },
   })
-  const server = createServer(app)
+  const server = createServer(inTurns(app))
   const address = await listenOn(server, { ...settings.listen, setting: 'PORT' })
   const openAccess = showOpenAccess(openAccessWarning(settings.access, form), parts)
   return {

@@ -25,7 +25,7 @@ export function logRequests(log: Log, metrics: Metrics = NO_METRICS): RequestHan
     const { method } = req
     const path = pathOf(req.originalUrl) // Read now, so that the listener below does not keep the request of an open stream in memory.
     const start = performance.now()
-    res.once('close', () => {
+    res.on('close', () => {
       const status = res.headersSent ? res.statusCode : CLIENT_LEFT
       const refusal = refusalOf(res)
       metrics.countDivided('http_responses', String(status))

@@ -5,7 +5,7 @@ import { AppError, invalidRequest, toErrorBody } from '../../shared/kernel/error
 import { newId } from '../../shared/kernel/ids.ts'
 import { nodeHttp } from '../../shared/platform/net/node-http.ts'
 import { LiveItems } from './live-items.ts'
-import { limitWrites, type WriteLimits } from './write-deadline.ts'
+import { createWriteLimit, type WriteLimits } from './write-deadline.ts'
 
 export type ServerLimits = {
   headersTimeoutMs: number
@@ -68,7 +68,7 @@ class NodeServer implements HttpServer {
   readonly #server: Server
   readonly #backlog: number
   readonly #requestTimeoutMs: number
-  readonly #writes: WriteLimits
+  readonly #limitWrites: (res: ServerResponse) => void
   readonly #running = new LiveItems<ServerResponse>()
   readonly #requestsLeft: (socket: Duplex) => number
   #isDraining = false
@@ -78,7 +78,7 @@ class NodeServer implements HttpServer {
     this.#app = app
     this.#backlog = limits.backlog
     this.#requestTimeoutMs = limits.requestTimeoutMs
-    this.#writes = limits.writes
+    this.#limitWrites = createWriteLimit(limits.writes)
     this.#server = nodeHttp.createServer(optionsOf(limits), this.#handle)
     this.#requestsLeft = createRequestCount(limits.maxRequestsPerSocket)
     this.#server.maxConnections = limits.maxConnections
@@ -139,7 +139,7 @@ class NodeServer implements HttpServer {
 
   readonly #handle: RequestListener = (req, res) => {
     const leave = this.#running.add(res)
-    res.once('close', () => {
+    res.on('close', () => {
       leave()
       if (this.#isClosing) setImmediate(() => this.#closeUnused())
     })
@@ -147,7 +147,7 @@ class NodeServer implements HttpServer {
     if (left < 0) return // A request that was pipelined after the last allowed one is not handled; the connection closes.
     if (left === 0 || this.#isDraining) res.shouldKeepAlive = false
     if (hasBody(req)) this.#limitBody(req, res)
-    limitWrites(res, this.#writes)
+    this.#limitWrites(res)
     this.#app(req, res)
   }
 

@@ -8,21 +8,25 @@ export type WriteLimits = {
 }
 
 /**
- * Destroys the connection of a client that does not read its answer, because an unread answer stays in memory. A response that sends
- * nothing because its result is not ready is not affected.
+ * Returns the function that limits a response: it destroys the connection of a client that does not read its answer, because an unread
+ * answer stays in memory. A response that sends nothing because its result is not ready is not affected.
  */
-export function limitWrites(res: ServerResponse, { stallMs, minBytesPerSec }: WriteLimits): void {
-  let deadline: NodeJS.Timeout | undefined
-  // The socket's timeout fires when no byte was accepted: Node restarts it whenever a write makes progress.
-  res.setTimeout(stallMs, () => {
-    if (unreadBytes(res) > 0) res.destroy()
-  })
-  res.once('prefinish', () => {
-    const bytes = unreadBytes(res)
+export function createWriteLimit({ stallMs, minBytesPerSec }: WriteLimits): (res: ServerResponse) => void {
+  // The listeners get the response as `this`, so that the responses of a server share them.
+  function limitRest(this: ServerResponse): void {
+    const bytes = unreadBytes(this)
     if (bytes === 0) return
-    deadline = setTimeout(() => res.destroy(), stallMs + (bytes / minBytesPerSec) * 1000).unref()
-  })
-  res.once('close', () => clearTimeout(deadline))
+    const deadline = setTimeout(() => this.destroy(), stallMs + (bytes / minBytesPerSec) * 1000).unref()
+    this.on('close', () => clearTimeout(deadline))
+  }
+  return (res) => {
+    res.setTimeout(stallMs, destroyIfUnread) // Fires when no byte was accepted: Node restarts it whenever a write makes progress.
+    res.on('prefinish', limitRest)
+  }
+}
+
+function destroyIfUnread(this: ServerResponse): void {
+  if (unreadBytes(this) > 0) this.destroy()
 }
 
 const unreadBytes = (res: ServerResponse): number => res.writableLength + (res.socket?.writableLength ?? 0)

@@ -8,7 +8,7 @@ import { policyProblems } from '../../shared/agent/tools/registry.ts'
 import { MCP_PREFIX } from '../../shared/agent/tools/usable-tools.ts'
 import type { RunRequest } from '../../shared/cluster/commands/runs.ts'
 import { callersPatienceMs, withDeadline } from '../../shared/kernel/async/deadline.ts'
-import { LoopBudget } from '../../shared/kernel/async/loop-budget.ts'
+import type { LoopBudget } from '../../shared/kernel/async/loop-budget.ts'
 import { fileKindOf } from '../../shared/kernel/attachment.ts'
 import { AppError, invalidRequest } from '../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../shared/kernel/events.ts'
@@ -17,7 +17,7 @@ import { quoted } from '../../shared/kernel/text.ts'
 import type { SchemaCheckers } from '../../shared/platform/schemas/port.ts'
 import { unusableSchema } from '../../shared/platform/schemas/problems.ts'
 import { storeUnavailable } from '../../shared/platform/store/unavailable.ts'
-import { type Admission, startOf } from '../../shared/tenancy/limits/admission.ts'
+import { type Admission, type Start, startOf } from '../../shared/tenancy/limits/admission.ts'
 import type { StartWait } from '../../shared/tenancy/limits/start-lines.ts'
 import type { ModelSource } from '../../shared/work/runs/models.ts'
 import type { Run } from '../../shared/work/runs/run.ts'
@@ -27,13 +27,12 @@ export type StartChecks = ChoicesDeps &
   Pick<FileDeps, 'probes'> & {
     models: FileDeps['models'] & Pick<ModelSource, 'load'>
     admission: Admission
+    /**
+     * Limits the time that starts take in one turn of the event loop, so that the streams of running runs are served meanwhile.
+     * `undefined`: what passes the starts on limits them.
+     */
+    turns?: LoopBudget | undefined
   }
-
-/**
- * How long runs are started in one turn of the event loop. Further starts wait in their order, so that the streams of
- * running runs are served meanwhile.
- */
-const STARTS_MS = 4
 
 type Starting = {
   runId: string
@@ -46,31 +45,29 @@ type Starting = {
  * keeps its place in the limits until it ends.
  */
 export function createBegin(options: StartChecks, loadingRuns: LoadingRuns<StartWait | undefined>) {
-  const { models, admission } = options
-  const starts = new LoopBudget(STARTS_MS)
-  const admit = (tenant: TenantId, { runId, request, kept }: Starting) => {
-    const checked = checkChoices(tenant, { ...request, kept }, options)
+  const { models, admission, turns } = options
+  const admit = (start: Start, { request, kept }: Starting) => {
+    const { tenant } = start
+    const checked = checkChoices(tenant, { request, kept }, options)
     const loading = checked ? checked.then(() => models.load(tenant)) : models.load(tenant)
     const taken = request.files ? Promise.resolve(loading).then(() => checkFiles(tenant, request, options)) : loading
-    const start = startOf({ tenant, runId }, request)
     return taken ? taken.then(() => admission.admit(start)) : admission.admit(start)
   }
-  return (tenant: TenantId, { runId, ...request }: Starting, open: (wait?: StartWait) => Run): Promise<void> | void => {
-    const turn = starts.enter()
-    const loading = turn ? turn.then(() => admit(tenant, { runId, ...request })) : admit(tenant, { runId, ...request })
+  return (tenant: TenantId, starting: Starting, open: (wait?: StartWait) => Run): Promise<void> | void => {
+    const { runId, request } = starting
+    const start = startOf({ tenant, runId }, request)
+    const turn = turns?.enter()
+    const loading = turn ? turn.then(() => admit(start, starting)) : admit(start, starting)
     const opening = loadingRuns.open(tenant, runId, {
       loading,
-      open(wait) {
-        const run = open(wait)
-        admission.hold(startOf({ tenant, runId }, request.request), run.ended, wait)
-      },
+      open: (wait) => admission.hold(start, open(wait).ended, wait),
     })
     return opening?.catch((cause: unknown) => {
       void loading?.then(
         (wait) => wait?.leave(),
         () => {},
       )
-      admission.release(startOf({ tenant, runId }, request.request))
+      admission.release(start)
       throw cause
     })
   }
@@ -124,7 +121,7 @@ export type Choices = Pick<RunRequest, Given>
  */
 export function checkChoices(
   tenant: TenantId,
-  { kept = [], ...request }: Choices & { kept?: readonly ClientTool[] | undefined },
+  { request, kept = [] }: { request: Choices; kept?: readonly ClientTool[] | undefined },
   { toolBox: ofServer, schemas }: ChoicesDeps,
 ): Promise<void> | undefined {
   const { response_schema: schema, allowed_tools: allowed, client_tools: own } = request

@@ -105,7 +105,7 @@ function createFolderCommands({ sessions, runs, workspaces }: InboxOptions): Pic
 function createEstimateRun({ draining, ...options }: InboxOptions): Inbox['estimateRun'] {
   return async (tenant, request) => {
     refuseIf(draining.hasBegun)
-    await checkChoices(tenant, request, options)
+    await checkChoices(tenant, { request }, options)
     await options.models.load(tenant)
     if (request.files) await checkFiles(tenant, request, options)
     const { priceOf, ...call } = await options.firstCallOf(tenant, request)

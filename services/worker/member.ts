@@ -3,6 +3,7 @@ import { claimsOf } from '../../shared/cluster/owners/held-claims.ts'
 import { openWorkerPermissionStore } from '../../shared/cluster/permissions/redis-store.ts'
 import { createRedisPorts } from '../../shared/cluster/redis-ports.ts'
 import { WorkerRelay } from '../../shared/cluster/relay/worker/worker.ts'
+import { LoopBudget } from '../../shared/kernel/async/loop-budget.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Settings } from '../../shared/platform/config/groups.ts'
 import { waitForRedis } from '../../shared/platform/redis/wait-for-redis.ts'
@@ -13,6 +14,9 @@ import { type Opened, ownProcess } from '../wiring/process.ts'
 import { openRunRecorder } from '../wiring/run-records.ts'
 import { openWorker } from './open-worker.ts'
 import type { Session } from './sessions/session.ts'
+
+/** How long runs are started in one turn of the event loop. In the standalone form the HTTP server limits this (`http/in-turns.ts`). */
+const STARTS_MS = 4
 
 /** A worker of the cluster, which owns sessions and runs and hosts the engine (services/README.md). */
 export function openWorkerMember(settings: Settings, log: Log): Promise<Opened> {
@@ -27,6 +31,7 @@ export function openWorkerMember(settings: Settings, log: Log): Promise<Opened> 
     const parts = { permissions, fence: lease, isHeapHigh, metrics, tenantConfig, events, planQueue }
     const opened = await openWorker(settings.worker, log, {
       ...parts,
+      turns: new LoopBudget(STARTS_MS),
       stored: store && recorder && { store, recorder },
       claims: claimsOf(() => relay),
       owner: () => String(relay.epoch),

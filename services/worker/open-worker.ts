@@ -22,7 +22,7 @@ import { createWorker, type KeptSessions, type Stored, type Worker, type WorkerD
 /** The parts of a worker that differ between the forms. */
 export type WorkerParts = Pick<
   WorkerDeps,
-  'permissions' | 'fence' | 'isHeapHigh' | 'metrics' | 'claims' | 'planQueue'
+  'permissions' | 'fence' | 'isHeapHigh' | 'metrics' | 'claims' | 'planQueue' | 'turns'
 > & {
   /** The name of this process as the owner of sessions with runs. */
   owner(): string

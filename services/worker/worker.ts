@@ -7,6 +7,7 @@ import type { Fence } from '../../shared/cluster/members/fence.ts'
 import type { SessionClaims } from '../../shared/cluster/owners/held-claims.ts'
 import type { PermissionStore } from '../../shared/cluster/permissions/store.ts'
 import type { ClusterWorker } from '../../shared/cluster/relay/worker/cluster-worker.ts'
+import type { LoopBudget } from '../../shared/kernel/async/loop-budget.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
 import type { SchemaCheckers } from '../../shared/platform/schemas/port.ts'
@@ -93,6 +94,8 @@ export type WorkerDeps = {
   planQueue: PlanQueue
   reporter: EventReporter
   admission: Admission
+  /** Limits the time that starts take in one turn of the event loop; `undefined` where the HTTP server does. */
+  turns?: LoopBudget | undefined
   /** Left out: no tenant has a budget. */
   budgets?: Pick<Budgets, 'standings' | 'exhausted'> | undefined
   fence: Fence

@@ -72,7 +72,7 @@ const NO_WAITS = new Set([
   ...['busy-marks SWEEP_EVERY_MS', 'busy-marks IDLE_MS'],
   ...['on-disconnect BACK_WITHIN_MS', 'on-disconnect TRY_MS', 'on-disconnect TRY_EVERY_MS'],
   ...['waiting-run FIRST_LOOK_MS', 'waiting-run LOOK_EVERY_MS', 'orphan-sweep ADDED_MS'],
-  ...['begin-run STARTS_MS', 'background-writes RETRY_MS', 'permission-requester RETRY_MS', 'earlier-asks RETRY_MS'],
+  ...['member STARTS_MS', 'background-writes RETRY_MS', 'permission-requester RETRY_MS', 'earlier-asks RETRY_MS'],
 ])
 
 type Wait = { name: string; ms: number; lessThan: string[] }

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { createMemoryPermissionStore } from '../../shared/cluster/permissions/memory-store.ts'
+import { LoopBudget } from '../../shared/kernel/async/loop-budget.ts'
 import { AppError, tooMany } from '../../shared/kernel/errors.ts'
 import { DEFAULT_TENANT as TENANT } from '../../shared/kernel/tenant.ts'
 import { type Admission, NO_ADMISSION } from '../../shared/tenancy/limits/admission.ts'
@@ -63,7 +64,11 @@ describe("a worker under its tenant's limits", () => {
         return undefined
       },
     }
-    const worker = createDemoWorker(createMemoryPermissionStore(), { runsPerWorker: 20 }, { admission: busy })
+    const worker = createDemoWorker(
+      createMemoryPermissionStore(),
+      { runsPerWorker: 20 },
+      { admission: busy, turns: new LoopBudget(4) },
+    )
     const ids = Array.from({ length: 10 }, (_, i) => `run_${i}`)
     const starts = ids.map((id) => Promise.resolve(worker.inbox.startRun(TENANT, id, { prompt: '/say hello' })))
     expect(calls.length, 'in the first turn').to.be.within(1, 2)

@@ -7,10 +7,13 @@ import type { RouteTable } from '../../http/routes.ts'
 
 /** Identifies the caller and stores the identity in `res.locals` for later handlers, or refuses the request (api.md "Authentication"). */
 export function authenticate(identify: Identify): RequestHandler {
-  return async (req, res, next) => {
-    const identity = await identify(req.headers.authorization)
-    res.locals['identity'] = identity
-    forSubject(identity.subject, next)
+  return (req, res, next) => {
+    const accept = (identity: Identity) => {
+      res.locals['identity'] = identity
+      forSubject(identity.subject, next)
+    }
+    const identity = identify(req.headers.authorization)
+    return identity instanceof Promise ? identity.then(accept) : accept(identity)
   }
 }
 

@@ -5,9 +5,8 @@ import type { TenantRequests } from '../../../shared/tenancy/limits/tenant-reque
 import type { RateLimiter, Taken } from '../../../shared/tenancy/rate/port.ts'
 import { tenantOf } from './auth.ts'
 
-/** Counts the request for its client and refuses it above the limit (api.md "Limits", D2.9). Without a limiter it does nothing. */
-export function limitRate(limiter: RateLimiter | undefined, basePath: string): RequestHandler {
-  if (!limiter) return (_req, _res, next) => next()
+/** Counts the request for its client and refuses it above the limit (api.md "Limits", D2.9). */
+export function limitRate(limiter: RateLimiter, basePath: string): RequestHandler {
   return async (req, res, next) => {
     const client = clientKey(addressOf(req.ip, req.socket.remoteAddress))
     const take = (bucket: Bucket) => limiter.take(bucket === 'all' ? client : `${bucket} ${client}`)
@@ -17,8 +16,7 @@ export function limitRate(limiter: RateLimiter | undefined, basePath: string): R
 }
 
 /** Counts an authenticated request again for its tenant, which may have many clients. Requests without a token are not counted. */
-export function limitTenantRate(limiter: RateLimiter | undefined, basePath: string): RequestHandler {
-  if (!limiter) return (_req, _res, next) => next()
+export function limitTenantRate(limiter: RateLimiter, basePath: string): RequestHandler {
   return async (req, res, next) => {
     if (req.headers.authorization === undefined) return next()
     const tenant = tenantOf(res)
@@ -38,18 +36,17 @@ const FOLLOWING = ['GET', 'HEAD', 'DELETE']
  * a tenant can always raise them. While a tenant's limits cannot be read, a request that could begin work is refused with `unavailable`;
  * running work can be followed and ended.
  */
-export function limitTenant(requests: Requests | undefined, basePath: string): RequestHandler {
-  if (!requests) return (_req, _res, next) => next()
-  return async (req, res, next) => {
+export function limitTenant(requests: Requests, basePath: string): RequestHandler {
+  return (req, res, next) => {
     if (req.path === `${basePath}/config/limits`) return next()
-    await count(req, res, {
-      basePath,
-      take: (bucket) => requests.take(tenantOf(res), bucket),
-      whose: ' of this tenant',
-    }).catch((cause: unknown) => {
-      if (!hasKind(cause, 'unavailable') || !FOLLOWING.includes(req.method)) throw cause
-    })
-    next()
+    const take = (bucket: Bucket) => requests.take(tenantOf(res), bucket)
+    const counted = count(req, res, { basePath, take, whose: ' of this tenant' })
+    if (!counted) return next()
+    return counted
+      .catch((cause: unknown) => {
+        if (!hasKind(cause, 'unavailable') || !FOLLOWING.includes(req.method)) throw cause
+      })
+      .then(() => next())
   }
 }
 
@@ -64,13 +61,21 @@ type Counting = {
   whose: string
 }
 
+/** Counts a request, and rejects with `rate_limit` for one above the limit. `undefined` where nothing limits it. */
+function count(req: Request, res: Response, counting: Counting): Promise<void> | undefined {
+  const kind = kindOf(req, counting.basePath)
+  const taking = counting.take(kind === 'control' ? 'control' : 'all')
+  return taking && admit(res, { taking, kind, ...counting })
+}
+
+type Counted = Counting & { kind: RequestKind; taking: NonNullable<ReturnType<Counting['take']>> }
+
 /**
- * Counts a request, and throws `rate_limit` for one above the limit. A request above the limit that may carry answers to permission
- * requests is let through against a separate count; `assertCounted` refuses it when it turns out to be a prompt.
+ * A request above the limit that may carry answers to permission requests is let through against a separate count; `assertCounted` refuses
+ * it when it turns out to be a prompt.
  */
-async function count(req: Request, res: Response, { basePath, take, whose }: Counting): Promise<void> {
-  const kind = kindOf(req, basePath)
-  const taken = await take(kind === 'control' ? 'control' : 'all')
+async function admit(res: Response, { taking, kind, take, whose }: Counted): Promise<void> {
+  const taken = await taking
   if (!taken) return
   showLimit(res, taken)
   const { isAllowed, limit, resetSecs } = taken

@@ -18,7 +18,7 @@ export type Identity = {
  * Authenticates a request by its `Authorization` header. Throws `authentication` (401), `permission` (403, a wrong API_TOKEN), or
  * `unavailable` (503) while the header cannot be checked. Any other failure refuses the request too.
  */
-export type Identify = (authorization: string | undefined) => Promise<Identity>
+export type Identify = (authorization: string | undefined) => Identity | Promise<Identity>
 
 export type HttpAnswer = {
   status: number

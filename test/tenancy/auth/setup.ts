@@ -60,7 +60,7 @@ export async function newSigners(): Promise<Signer[]> {
 export type Outcome = { status: number; why?: unknown; retryAfterSecs?: number | undefined; message?: string }
 
 /** The answer to a token: 200, or the thrown error. */
-export async function outcomeOf(identity: Promise<Identity>): Promise<Outcome> {
+export async function outcomeOf(identity: Identity | Promise<Identity>): Promise<Outcome> {
   try {
     await identity
     return { status: 200 }
