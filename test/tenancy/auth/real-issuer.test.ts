@@ -25,7 +25,7 @@ describe('tokens of a real issuer', () => {
 
   it('P15: 50 tokens at once on a cold start cause one fetch', async () => {
     const tokens = await Promise.all(Array.from({ length: 50 }, (_, i) => bearer(i % 2 ? 'acme' : 'globex')))
-    const identities = await Promise.all(tokens.map((token) => auth.identify(token)))
+    const identities = await Promise.all(tokens.map(async (token) => auth.identify(token)))
     expect(identities.map(({ tenant }) => String(tenant))).to.deep.equal(
       tokens.map((_, i) => (i % 2 ? 'acme' : 'globex')),
     )

@@ -252,7 +252,7 @@ describe('the ids and answers of A2A', () => {
   })
 
   it('D25a: a message of a context is known by its id there, and another one by the key of its request', () => {
-    const req = { headersDistinct: { 'idempotency-key': ['k'] } } as never
+    const req = { headers: { 'idempotency-key': 'k' }, headersDistinct: { 'idempotency-key': ['k'] } } as never
     const keys = [{ contextId: 'c' }, { contextId: 'd' }, { contextId: 'c', messageId: 'n' }, { contextId: 'c' }].map(
       (each) => keyOf(req, read(each)),
     )
