@@ -33,12 +33,9 @@ export function onDisconnectOf(req: Request): OnDisconnect | undefined {
   throw invalidRequest('X-On-Disconnect must be cancel or continue', { param: '/X-On-Disconnect' })
 }
 
-/**
- * The fields of a request to a worker: a run that is to continue without its client is started like one in the
- * background.
- */
-export const readerNeeds = (req: Request): { background?: true } =>
-  onDisconnectOf(req) === 'continue' ? { background: true } : {}
+/** The request to a worker: a run that is to continue without its client is started like one in the background. */
+export const withReaderNeeds = <T extends object>(req: Request, request: T): T & { background?: boolean } =>
+  onDisconnectOf(req) === 'continue' ? { ...request, background: true } : request
 
 /** A client that lost its connection comes back within this time, or sends its request again. */
 const BACK_WITHIN_MS = 3_000

@@ -1,5 +1,25 @@
-/** A holder of an item; `item` is `undefined` once it is removed. */
-type Place<T> = { item: T | undefined }
+/** The place of an item, until it is left. */
+export interface Place {
+  /** Removes the item. A second call has no effect. */
+  leave(): void
+}
+
+class Holder<T> implements Place {
+  readonly #holders: Set<Holder<T>>
+  /** `undefined` once it is removed. */
+  item: T | undefined
+
+  constructor(item: T, holders: Set<Holder<T>>) {
+    this.item = item
+    this.#holders = holders
+    holders.add(this)
+  }
+
+  leave(): void {
+    this.item = undefined
+    this.#holders.delete(this)
+  }
+}
 
 /**
  * The items that are live now, such as open requests, in the order in which they were added.
@@ -9,23 +29,17 @@ type Place<T> = { item: T | undefined }
  * collection of the young generation, until the next full one. Here such a table only has empty holders.
  */
 export class LiveItems<T extends object> implements Iterable<T> {
-  readonly #places = new Set<Place<T>>()
+  readonly #holders = new Set<Holder<T>>()
 
   get size(): number {
-    return this.#places.size
+    return this.#holders.size
   }
 
-  /** Returns a function that removes the item; a second call of it has no effect. */
-  add(item: T): () => void {
-    const place: Place<T> = { item }
-    this.#places.add(place)
-    return () => {
-      place.item = undefined
-      this.#places.delete(place)
-    }
+  add(item: T): Place {
+    return new Holder(item, this.#holders)
   }
 
   *[Symbol.iterator](): Generator<T, void, undefined> {
-    for (const { item } of this.#places) if (item) yield item
+    for (const { item } of this.#holders) if (item) yield item
   }
 }

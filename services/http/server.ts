@@ -138,9 +138,9 @@ class NodeServer implements HttpServer {
   }
 
   readonly #handle: RequestListener = (req, res) => {
-    const leave = this.#running.add(res)
+    const place = this.#running.add(res)
     res.on('close', () => {
-      leave()
+      place.leave()
       if (this.#isClosing) setImmediate(() => this.#closeUnused())
     })
     const left = this.#requestsLeft(req.socket)
@@ -158,7 +158,7 @@ class NodeServer implements HttpServer {
     }, this.#requestTimeoutMs).unref()
     bodyDeadlines.set(req, timer)
     const clear = () => clearTimeout(timer)
-    req.once('end', clear).once('close', clear)
+    req.on('end', clear).on('close', clear)
   }
 
   /**

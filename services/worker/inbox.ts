@@ -135,9 +135,7 @@ function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sen
       const open = (wait?: StartWait) => {
         refuseIf(draining.hasBegun)
         const execute = prepareOneShot(tenant, request)
-        const { background: needsNoReader = false } = request
-        const identity = { id: runId, tenant, sessionId: undefined, ...accepted(request) }
-        const run = runs.open({ ...identity, isHeld: true, needsNoReader, wait })
+        const run = runs.open(accepted({ tenant, id: runId, sessionId: undefined }, { request, wait }))
         void (oneShots ? oneShots.post(run, request, execute) : run.execute(execute()))
         return run
       }
@@ -152,9 +150,8 @@ function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sen
         sessions.checkRoom(session)
         session.checkPlace(message)
         const prepared = prepareRun(tenant, message)
-        const { background: needsNoReader = false } = message
-        const identity = { id: runId, tenant, sessionId, workspace: session.workspace, ...accepted(message) }
-        const run = runs.open({ ...identity, isHeld: true, needsNoReader, wait })
+        const identity = { tenant, id: runId, sessionId, workspace: session.workspace }
+        const run = runs.open(accepted(identity, { request: message, wait }))
         session.post({ run, message, execute: () => prepared.execute(run, session.start()) })
         return run
       }
@@ -165,10 +162,17 @@ function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sen
   }
 }
 
-/** The facts of a run that is accepted now. */
-function accepted(request: RunRequest): Pick<RunIdentity, 'startedAt' | 'about'> {
+type Accepted = { request: RunRequest; wait: StartWait | undefined }
+
+/** The identity of a run that is accepted now, and begins when its client knows of it. */
+function accepted(
+  { tenant, id, sessionId, workspace = id }: Pick<RunIdentity, 'tenant' | 'id' | 'sessionId' | 'workspace'>,
+  { request, wait }: Accepted,
+): RunIdentity {
   const startedAt = new Date()
-  return { startedAt, about: aboutStart(request, startedAt) }
+  const about = aboutStart(request, startedAt)
+  const needsNoReader = request.background ?? false
+  return { id, tenant, sessionId, workspace, startedAt, about, isHeld: true, needsNoReader, wait }
 }
 
 /** Ends the run. Once it resolves, replies to the run's permission requests are refused (D37.2). */

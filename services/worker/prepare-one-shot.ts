@@ -46,9 +46,10 @@ export function createPrepareOneShot({ prepareRun, prepareCustomerRun, planQueue
     const { customer_id: customerId } = request
     return (from = { conversation: new Conversation({ messages: seedsOf(request) }) }) => {
       const { conversation, remembered, progress, events } = from
-      const start = { conversation, ...(remembered && { remembered }), progress }
+      const start = { conversation, remembered, progress }
       if (customerId) return prepareCustomerRun(prepared, { tenant, customerId, services, start, events })
-      return (run) => prepared.execute(run, { ...start, background: undefined, services, warnings: [] })
+      const stateless = { conversation, remembered, progress, background: undefined, services, warnings: [] }
+      return (run) => prepared.execute(run, stateless)
     }
   }
 }

@@ -55,7 +55,7 @@ export type RunStart = {
   background: string | undefined
   services: ToolServices
   /** The tools that the client has allowed for the rest of the session. Left out: none, and only the run remembers new ones. */
-  remembered?: RememberedTools
+  remembered?: RememberedTools | undefined
   warnings: readonly WarningEvent[]
   /** The tools of its client that the session keeps (D45). */
   clientTools?: readonly ClientTool[] | undefined
@@ -81,34 +81,26 @@ export type PrepareRun = (tenant: TenantId, request: RunRequest) => PreparedRun
 export function createPrepareRun(options: EngineOptions): PrepareRun {
   return (tenant, request) => {
     const models = options.models.modelsFor(tenant, request.model)
-    const { prompt } = request
-    const settings = {
-      prompt,
-      files: request.files,
-      systemPrompt: systemPromptOf(request),
-      maxTurns: request.max_turns ?? options.maxTurns,
-      stopSequences: request.stop_sequences ?? [],
-      choices: choicesOf(request),
-      output: formOf(tenant, request, options),
-    }
+    const inputFor = (start: InputState) => inputOf(start, { tenant, request, options })
     const boxFor = (kept: readonly ClientTool[]) => {
       const toolBox = withClientToolsOf(tenant, request.client_tools ?? kept, options)
       return toolBoxFor(request, toolBox)
     }
     return {
-      prompt,
-      execute: (run, { services, remembered = new RememberedTools(), clientTools = [], ...start }) => {
+      prompt: request.prompt,
+      execute: (run, start) => {
+        const { services, remembered = new RememberedTools(), clientTools = [] } = start
         const planMode = { isOn: request.plan_mode === true }
         const toolBox = boxFor(clientTools)
         const endsWithCalls = request.ends_with_calls === true
         const permissions = { openAsk: options.openAskFor(run), remembered, planMode, endsWithCalls }
         const parts = { models: calledBy(models, callerOf(run, request)), services, permissions, toolBox }
-        const events = runEngine({ ...settings, ...start }, resourcesOf(run, parts, options))
+        const events = runEngine(inputFor(start), resourcesOf(run, parts, options))
         // The folder of a run outside a session is removed with the run: its end does not wait for the store.
         return run.sessionId === undefined ? events : (options.files?.keep(run, events) ?? events)
       },
       async firstCall(start) {
-        const [input, toolBox] = [{ ...settings, ...start, warnings: [] }, boxFor([])]
+        const [input, toolBox] = [inputFor(start), boxFor([])]
         const inputTokens = await firstCallTokens(input, toolBox)
         const { provider, model } = firstModel(input, models, toolBox)
         const maxOutputTokens = leastOf(provider.maxOutputTokens, request.max_output_tokens)
@@ -117,6 +109,26 @@ export function createPrepareRun(options: EngineOptions): PrepareRun {
     }
   }
 }
+
+type InputState = Pick<RunStart, 'conversation' | 'background' | 'progress'> & Partial<Pick<RunStart, 'warnings'>>
+type Requested = { tenant: TenantId; request: RunRequest; options: EngineOptions }
+
+const inputOf = (
+  { conversation, background, warnings = [], progress }: InputState,
+  { tenant, request, options }: Requested,
+): RunInput => ({
+  prompt: request.prompt,
+  files: request.files,
+  systemPrompt: systemPromptOf(request),
+  maxTurns: request.max_turns ?? options.maxTurns,
+  stopSequences: request.stop_sequences ?? [],
+  choices: choicesOf(request),
+  output: formOf(tenant, request, options),
+  conversation,
+  progress,
+  background,
+  warnings,
+})
 
 const PLAN_MODE =
   'You are in plan mode: look, and change nothing. When you know what is to be done, show the plan with ExitPlanMode. Tools that change something are refused until the user has approved it.'
@@ -170,7 +182,7 @@ function unhurriedUntil(deadlineMs: number, { tenant, id: runId }: Run, { deadli
 function choicesOf(request: RunRequest): RunInput['choices'] {
   const { effort, temperature, max_output_tokens: maxOutputTokens, tool_choice: choice } = request
   const toolChoice = choice === 'auto' ? undefined : choice
-  const isNone = [effort, temperature, maxOutputTokens, toolChoice].every((chosen) => chosen === undefined)
+  const isNone = (effort ?? temperature ?? maxOutputTokens ?? toolChoice) === undefined
   return isNone ? undefined : { effort, temperature, maxOutputTokens, toolChoice }
 }
 

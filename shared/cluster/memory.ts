@@ -68,10 +68,12 @@ function localStarts(inbox: Inbox): Pick<Broker, 'startRun' | 'sendMessage' | 'e
   type Start = { tenant: TenantId; begin(runId: string): Promise<void> | void; onNamed: OnNamed | undefined }
   const start = async ({ tenant, begin, onNamed }: Start): Promise<OpenedRun> => {
     const runId = newRunId()
-    await onNamed?.(runId)
-    await begin(runId)
-    const accepted = async () => inbox.acceptRun(tenant, runId)
-    accepted().catch(() => {}) // Not awaited: a client that leaves a background run first follows it, and waits for that call.
+    if (onNamed) await onNamed(runId)
+    const beginning = begin(runId)
+    if (beginning) await beginning
+    const accepting = inbox.acceptRun(tenant, runId)
+    // Not awaited: a client that leaves a background run first follows it, and waits for that call.
+    if (accepting) accepting.catch(() => {})
     return { runId, frames: new CursorStream(inbox.followRun(tenant, runId, 0)) }
   }
   return {

@@ -74,23 +74,35 @@ export function traceFields(): {
 export const startSpan = (name: string, options: SpanOptions = {}): RecordedSpan | undefined =>
   recorder?.start(name, { ...options, parent: ambient.getStore()?.span })
 
-/** Runs `work`, and everything that it starts, for the caller who was identified. */
-export const forSubject = <T>(subject: string, work: () => T): T =>
-  ambient.run({ ...(ambient.getStore() ?? NOTHING), subject }, work)
+/** Runs `work`, and everything that it starts, for the caller who was identified: a request has one caller, from here on. */
+export function forSubject<T>(subject: string, work: () => T): T {
+  const ofRequest = ambient.getStore()
+  if (!ofRequest) return ambient.run({ ...NOTHING, subject }, work)
+  ofRequest.subject = subject
+  return work()
+}
 
 /** Runs `work` within the span. */
 export function withinSpan<T>(span: RecordedSpan | undefined, work: () => T): T {
   return span ? ambient.run({ ...(ambient.getStore() ?? NOTHING), span: span.context }, work) : work()
 }
 
+type Fail = (errorType: string) => void
+
+const NOT_RECORDED: Fail = () => {}
+
 /** Runs `work` in a new span, which ends with it. `fail` marks the span as failed. */
-export async function inSpan<T>(
+export function inSpan<T>(
   name: string,
-  options: SpanOptions,
-  work: (fail: (errorType: string) => void) => Promise<T>,
+  options: SpanOptions | (() => SpanOptions),
+  work: (fail: Fail) => Promise<T>,
 ): Promise<T> {
-  const span = startSpan(name, options)
-  if (!span) return work(() => {})
+  if (!recorder) return work(NOT_RECORDED)
+  const span = startSpan(name, typeof options === 'function' ? options() : options)
+  return span ? workInSpan(span, work) : work(NOT_RECORDED)
+}
+
+async function workInSpan<T>(span: RecordedSpan, work: (fail: Fail) => Promise<T>): Promise<T> {
   let errorType: string | undefined
   const fail = (type: string) => {
     errorType = type

@@ -1,15 +1,16 @@
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect } from 'chai'
-import { LiveItems } from '../../services/http/live-items.ts'
+import { LiveItems, type Place } from '../../services/http/live-items.ts'
 
 describe('LiveItems', () => {
   it('lists the items that were added and not removed, in the order in which they were added', () => {
     const live = new LiveItems<{ name: string }>()
     const [first, second, third] = [{ name: 'first' }, { name: 'second' }, { name: 'third' }]
-    const removeFirst = live.add(first)
+    const place = live.add(first)
     live.add(second)
-    removeFirst()
+    place.leave()
+    place.leave()
     live.add(third)
     expect([...live]).to.deep.equal([second, third])
     expect(live.size).to.equal(2)
@@ -19,11 +20,11 @@ describe('LiveItems', () => {
     const live = new LiveItems<{ name: string }>()
     const listed: string[] = []
     live.add({ name: 'first' })
-    const removeSecond = live.add({ name: 'second' })
+    const place = live.add({ name: 'second' })
     live.add({ name: 'third' })
     for (const { name } of live) {
       listed.push(name)
-      removeSecond()
+      place.leave()
     }
     expect(listed).to.deep.equal(['first', 'third'])
   })
@@ -31,11 +32,11 @@ describe('LiveItems', () => {
   it('gives the memory of removed items back without a full garbage collection', () => {
     const collect = openCollector()
     const live = new LiveItems<object>()
-    const removals = Array.from({ length: 64 }, () => () => {})
+    const places: Place[] = []
     const addAndRemove = (count: number) => {
       for (let at = 0; at < count; at++) {
-        removals[at % removals.length]?.()
-        removals[at % removals.length] = live.add({ data: Array.from({ length: 100 }, () => at) })
+        places[at % 64]?.leave()
+        places[at % 64] = live.add({ data: Array.from({ length: 100 }, () => at) })
         if (at % 100 === 99) collect({ type: 'minor' })
       }
     }

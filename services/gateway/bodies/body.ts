@@ -44,20 +44,20 @@ export function createReadBody(bodies: Bodies, given: Partial<BodyLimits> = {}):
   const room = new TenantShares({ max, maxPerTenant: max * tenantShare })
   return async <Name extends ApiTypeName>(req: Request, res: Response, schema: Name) => {
     const isLines = schema === LINES_SCHEMA && isJsonLines(req.headers['content-type'])
-    const decode = async (bytes: Uint8Array<ArrayBuffer>) => {
+    const decode = (bytes: Uint8Array<ArrayBuffer>) => {
       if (bytes.length === 0 && req.method === 'PUT') throw noBody()
-      return accept(
-        res,
-        await (isLines ? decodeLines(bodies, bytes, req.query) : bodies.decode(schema, bytes)),
-      ) as ApiType<Name>
+      const decoding = isLines ? decodeLines(bodies, bytes, req.query) : bodies.decode(schema, bytes)
+      const decoded = decoding instanceof Promise ? decoding.then((each) => accept(res, each)) : accept(res, decoding)
+      return decoded as ApiType<Name> | Promise<ApiType<Name>>
     }
     const declared = declaredLength(req)
     if (declared === 0) return decode(new Uint8Array(0))
     const body = new IncomingBody(req, limits, { tenant: tenantOf(res), room })
     try {
-      checkHeaders(req, declared, { ...limits, isLines, mayBeLines: schema === LINES_SCHEMA })
+      checkHeaders(req, declared, { maxBytes: limits.maxBytes, isLines, mayBeLines: schema === LINES_SCHEMA })
       if (req.headers.expect?.toLowerCase() === '100-continue') res.writeContinue()
-      return await decode(await body.read())
+      const decoded = decode(await body.read())
+      return decoded instanceof Promise ? await decoded : decoded
     } catch (cause) {
       if (!req.complete) res.shouldKeepAlive = false // The next request on this connection would begin behind the unread rest of the body.
       throw cause
@@ -137,7 +137,9 @@ class IncomingBody {
   readonly #req: Request
   readonly #limits: BodyLimits
   readonly #room: Room
-  readonly #done = Promise.withResolvers<void>()
+  #resolve: (bytes: Uint8Array<ArrayBuffer>) => void = () => {}
+  #reject: (cause: unknown) => void = () => {}
+  #timer: NodeJS.Timeout | undefined
   #chunks: Buffer[] = []
   #size = 0
   #heldBytes = 0
@@ -149,19 +151,14 @@ class IncomingBody {
     this.#room = room
   }
 
-  async read(): Promise<Uint8Array<ArrayBuffer>> {
+  read(): Promise<Uint8Array<ArrayBuffer>> {
     const { timeoutMs } = this.#limits
-    const timer = setTimeout(() => this.#done.reject(tooSlow(timeoutMs)), timeoutMs).unref()
-    this.#req.on('data', this.#add).once('end', this.#done.resolve).once('close', this.#onClose)
-    try {
-      await this.#done.promise
-      return join(this.#chunks, this.#size)
-    } finally {
-      clearTimeout(timer)
-      clearInterval(this.#rate)
-      this.#req.off('data', this.#add).off('end', this.#done.resolve).off('close', this.#onClose)
-      this.#chunks = []
-    }
+    this.#timer = setTimeout(() => this.#fail(tooSlow(timeoutMs)), timeoutMs).unref()
+    this.#req.on('data', this.#add).on('end', this.#onEnd).on('close', this.#onClose)
+    return new Promise((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+    })
   }
 
   release(): void {
@@ -173,7 +170,7 @@ class IncomingBody {
     this.#chunks.push(chunk)
     this.#size += chunk.length
     const { maxBytes, smallBytes } = this.#limits
-    if (this.#size > maxBytes) this.#done.reject(tooLarge(maxBytes))
+    if (this.#size > maxBytes) this.#fail(tooLarge(maxBytes))
     else if (this.#size > smallBytes) this.#hold()
   }
 
@@ -181,15 +178,32 @@ class IncomingBody {
     const { tenant, room } = this.#room
     const bytes = this.#size - this.#heldBytes
     const full = room.exceeded(tenant, bytes)
-    if (full) return this.#done.reject(full === 'tenant' ? tenantIsBusy() : tooBusy())
+    if (full) return this.#fail(full === 'tenant' ? tenantIsBusy() : tooBusy())
     room.add(tenant, bytes)
     this.#heldBytes = this.#size
-    this.#rate ??= watchRate(this.#req, this.#limits, this.#done.reject)
+    this.#rate ??= watchRate(this.#req, this.#limits, this.#fail)
   }
 
   readonly #onClose = (): void => {
-    if (!this.#req.complete)
-      this.#done.reject(invalidRequest('the client closed the connection before the body was complete'))
+    if (!this.#req.complete) this.#fail(invalidRequest('the client closed the connection before the body was complete'))
+  }
+
+  readonly #onEnd = (): void => {
+    const bytes = join(this.#chunks, this.#size)
+    this.#stop()
+    this.#resolve(bytes)
+  }
+
+  readonly #fail = (cause: unknown): void => {
+    this.#stop()
+    this.#reject(cause)
+  }
+
+  #stop(): void {
+    clearTimeout(this.#timer)
+    clearInterval(this.#rate)
+    this.#req.off('data', this.#add).off('end', this.#onEnd).off('close', this.#onClose)
+    this.#chunks = []
   }
 }
 

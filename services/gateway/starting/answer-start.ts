@@ -3,7 +3,7 @@ import type { Broker, OnNamed, OpenedRun } from '../../../shared/cluster/command
 import type { RunSummary } from '../../../shared/cluster/commands/runs.ts'
 import { retryUntil } from '../../../shared/kernel/async/retry.ts'
 import type { ReadBody } from '../bodies/body.ts'
-import { answerUntilLeft, endWithClient, onDisconnectOf, readerNeeds } from '../client-gone.ts'
+import { answerUntilLeft, endWithClient, onDisconnectOf, withReaderNeeds } from '../client-gone.ts'
 import { tenantOf } from '../middleware/auth.ts'
 import { idempotencyKeyOf, lastEventId, pathId, queryFlag, SESSION } from '../params.ts'
 import { AnnouncedFrames, placeAnnouncement } from '../streams/announced-frames.ts'
@@ -18,12 +18,11 @@ type Deps = { broker: Broker; relay: Relay; once: StartOnce }
 /** Starts a one-shot run. A refusal is a plain HTTP error, because the stream opens only after the run is accepted. */
 export function startRun({ readBody, ...deps }: Deps & { readBody: ReadBody }): RequestHandler {
   return async (req, res) => {
-    const { customer_id, ...rest } = await readBody(req, res, 'RunRequest')
-    const request = { ...rest, ...(customer_id ? { customer_id } : {}) } // An empty id counts as none (D2.11).
-    const needs = readerNeeds(req)
-    if (queryFlag(req, 'dry_run'))
-      return answerDryRun(req, res, () => deps.broker.estimateRun(tenantOf(res), { ...request, ...needs }))
-    const open = (onNamed?: OnNamed) => deps.broker.startRun(tenantOf(res), { ...request, ...needs }, onNamed)
+    const request = await readBody(req, res, 'RunRequest')
+    if (request.customer_id === '') delete request.customer_id // An empty id counts as none (D2.11).
+    const asked = withReaderNeeds(req, request)
+    if (queryFlag(req, 'dry_run')) return answerDryRun(req, res, () => deps.broker.estimateRun(tenantOf(res), asked))
+    const open = (onNamed?: OnNamed) => deps.broker.startRun(tenantOf(res), asked, onNamed)
     await answerStart(req, res, deps, { operation: 'run', request, open })
   }
 }
@@ -39,9 +38,8 @@ export function sendMessage({ readBody, ...deps }: Deps & { readBody: ReadBody }
   return async (req, res) => {
     const sessionId = pathId(req, 'id', SESSION)
     const request = await readBody(req, res, 'SendMessageRequest')
-    const needs = readerNeeds(req)
-    const open = (onNamed?: OnNamed) =>
-      deps.broker.sendMessage(tenantOf(res), sessionId, { ...request, ...needs }, onNamed)
+    const asked = withReaderNeeds(req, request)
+    const open = (onNamed?: OnNamed) => deps.broker.sendMessage(tenantOf(res), sessionId, asked, onNamed)
     await answerStart(req, res, deps, { operation: `message ${sessionId}`, request, sessionId, open })
   }
 }
@@ -64,9 +62,7 @@ async function answerStart(req: Request, res: Response, deps: Deps, start: Start
   const after = key === undefined ? 0 : lastEventId(req)
   const onDisconnect = onDisconnectOf(req)
   const started: StartedRun =
-    key === undefined
-      ? { ...(await open()), isReplayed: false }
-      : await once.start(tenantOf(res), { operation, key, request, open })
+    key === undefined ? asStarted(await open()) : await once.start(tenantOf(res), { operation, key, request, open })
   const { runId, isReplayed } = started
   const mayWait = sessionId !== undefined && request.if_waiting !== 'deny'
   const findWaiting = async () => (mayWait ? findWaitingRun(broker, tenantOf(res), sessionId, runId) : undefined)
@@ -91,9 +87,11 @@ async function answerStart(req: Request, res: Response, deps: Deps, start: Start
     named()
     const place = request.wait_secs && (() => broker.getRun(tenantOf(res), runId))
     const frames = mayWait || place ? announced(started.frames, { findWaiting, place }) : started.frames
-    await streamStarted(deps, res, { ...started, frames, after })
+    await streamStarted(deps, res, { runId, isReplayed, frames, after })
   }
 }
+
+const asStarted = ({ runId, frames }: OpenedRun): StartedRun => ({ runId, frames, isReplayed: false })
 
 type Notices = { findWaiting(): Promise<WaitingRun | undefined>; place: (() => Promise<RunSummary>) | 0 | undefined }
 
@@ -108,12 +106,20 @@ const announced = (frames: OpenedRun['frames'], { findWaiting, place }: Notices)
  * Streams a run from its first event. A client that repeats a request after its connection broke names the last event that it has. If the key
  * already belongs to a run, the stream continues after that event; a new run starts from its first event.
  */
-export async function streamStarted(
+export function streamStarted(
   deps: { broker: Broker; relay: Relay },
   res: Response,
   { runId, frames, isReplayed, after }: StartedRun & { after: number },
-): Promise<void> {
+): Promise<void> | void {
   if (!isReplayed || after === 0) return deps.relay({ runId, frames }, res)
+  return streamRest(deps, res, { runId, frames, after })
+}
+
+async function streamRest(
+  deps: { broker: Broker; relay: Relay },
+  res: Response,
+  { runId, frames, after }: OpenedRun & { after: number },
+): Promise<void> {
   await frames[Symbol.asyncIterator]().return?.()
   await resumeRun(deps, res, { runId, after })
 }

@@ -5,7 +5,7 @@ import type { Files, NewFile } from '../../../shared/agent/files/files.ts'
 import { factsOf } from '../../../shared/agent/files/media-type.ts'
 import type { FileRecord } from '../../../shared/agent/files/records.ts'
 import type { Broker } from '../../../shared/cluster/commands/broker.ts'
-import type { SeedMessage, WithFiles } from '../../../shared/cluster/commands/runs.ts'
+import type { RunRequest, SeedMessage, WithFiles } from '../../../shared/cluster/commands/runs.ts'
 import type { AttachedFile } from '../../../shared/kernel/attachment.ts'
 import { AppError, invalidRequest } from '../../../shared/kernel/errors.ts'
 import { newId } from '../../../shared/kernel/ids.ts'
@@ -27,15 +27,18 @@ export function withAttachments(broker: Broker, deps: AttachDeps | undefined): B
   const looking = createAttach(
     deps && { ...deps, files: { get: (...args) => deps.files.get(...args), keep: describeFile } },
   )
+  const startRun: Broker['startRun'] = async (tenant, { messages, ...request }, onNamed) => {
+    const past = messages && { messages: await attachAll(tenant, messages) }
+    return broker.startRun(tenant, { ...(await attach(tenant, request)), ...past }, onNamed)
+  }
   return {
     ...broker,
     async createSession(tenant, id, begin) {
       if (!begin || 'from' in begin) return broker.createSession(tenant, id, ...(begin ? [begin] : []))
       return broker.createSession(tenant, id, await attachAll(tenant, begin))
     },
-    async startRun(tenant, { messages, ...request }, onNamed) {
-      const past = messages && { messages: await attachAll(tenant, messages) }
-      return broker.startRun(tenant, { ...(await attach(tenant, request)), ...past }, onNamed)
+    startRun(tenant, request, onNamed) {
+      return isPlain(request) ? broker.startRun(tenant, request, onNamed) : startRun(tenant, request, onNamed)
     },
     async estimateRun(tenant, { messages, ...request }) {
       const past = messages && { messages: await looking.attachAll(tenant, messages) }
@@ -47,6 +50,10 @@ export function withAttachments(broker: Broker, deps: AttachDeps | undefined): B
     },
   }
 }
+
+/** Whether the request has nothing that could have files. */
+const isPlain = ({ attachments, files, messages }: RunRequest): boolean =>
+  attachments === undefined && files === undefined && messages === undefined
 
 /** The record that a file would have: an estimate stores nothing. */
 async function describeFile(_tenant: TenantId, { name, bytes, sha256, ...file }: NewFile): Promise<FileRecord> {

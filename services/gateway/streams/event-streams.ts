@@ -15,8 +15,8 @@ export class EventStreams {
   /** Throws `unavailable` when the log cannot be read. */
   async open(tenant: TenantId, query: EventQuery): Promise<EventStream> {
     const watch = await this.#log.watch(tenant)
-    const stream: EventStream = new EventStream(watch, query, () => leave())
-    const leave = this.#open.add(stream)
+    const stream: EventStream = new EventStream(watch, query, () => place.leave())
+    const place = this.#open.add(stream)
     return stream
   }
 

@@ -1,4 +1,4 @@
-import { LiveItems } from '../../http/live-items.ts'
+import { LiveItems, type Place } from '../../http/live-items.ts'
 
 /** An open stream that needs a keepalive comment at regular intervals. */
 export interface KeepaliveTarget {
@@ -6,11 +6,9 @@ export interface KeepaliveTarget {
 }
 
 export interface Keepalive {
-  /** Returns a function that removes the stream, to be called once. */
-  add(stream: KeepaliveTarget): () => void
+  /** The stream is to be removed from the returned place once. */
+  add(stream: KeepaliveTarget): Place
 }
-
-type Waiting = { stream: KeepaliveTarget; dueAt: number; leave: () => void }
 
 /** The least time between two checks, so that thousands of streams share few timer runs. A comment is at most this late. */
 const LEAST_WAIT_MS = 50
@@ -25,7 +23,7 @@ export function createKeepalive(intervalMs: number, now: () => number = () => pe
 
   const enqueue = (waiting: Waiting): void => {
     waiting.dueAt = now() + intervalMs
-    waiting.leave = queue.add(waiting)
+    waiting.place = queue.add(waiting)
   }
   const wait = (): void => {
     const [first] = queue
@@ -35,23 +33,40 @@ export function createKeepalive(intervalMs: number, now: () => number = () => pe
   const send = (): void => {
     for (const waiting of queue) {
       if (waiting.dueAt > now()) break
-      waiting.leave()
+      waiting.place?.leave()
       enqueue(waiting) // Before the comment, because the stream may be removed during it.
       waiting.stream.sendKeepalive()
     }
     wait()
   }
+  const onLeft = (): void => {
+    if (queue.size > 0) return
+    clearTimeout(timer)
+    timer = undefined
+  }
   return {
     add(stream) {
-      const waiting: Waiting = { stream, dueAt: 0, leave: () => {} }
+      const waiting = new Waiting(stream, onLeft)
       enqueue(waiting)
       if (timer === undefined) wait()
-      return () => {
-        waiting.leave()
-        if (queue.size > 0) return
-        clearTimeout(timer)
-        timer = undefined
-      }
+      return waiting
     },
+  }
+}
+
+class Waiting implements Place {
+  readonly stream: KeepaliveTarget
+  readonly #onLeft: () => void
+  dueAt = 0
+  place: Place | undefined = undefined
+
+  constructor(stream: KeepaliveTarget, onLeft: () => void) {
+    this.stream = stream
+    this.#onLeft = onLeft
+  }
+
+  leave(): void {
+    this.place?.leave()
+    this.#onLeft()
   }
 }

@@ -153,8 +153,8 @@ class Stream implements KeepaliveTarget {
   }
 
   async run(keepalive: Keepalive, onFailure: (cause: unknown) => void): Promise<void> {
-    this.#res.once('close', this.#stopReading)
-    const stopKeepalive = keepalive.add(this)
+    this.#res.on('close', this.#stopReading)
+    const place = keepalive.add(this)
     try {
       await this.#pump()
     } catch (cause) {
@@ -162,7 +162,7 @@ class Stream implements KeepaliveTarget {
       if (this.#isInsideFrame) this.#breakOff()
       else this.#cut('internal')
     } finally {
-      stopKeepalive()
+      place.leave()
       this.#body.end()
       this.#options.onEnd()
     }

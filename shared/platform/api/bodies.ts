@@ -5,7 +5,7 @@ import { readBodySchemas } from './document.ts'
 
 export interface Bodies {
   /** Decodes a body and checks it against a schema of `openapi.yaml`, named after it. The caller must not use `bytes` afterwards. */
-  decode(schema: string, bytes: Uint8Array<ArrayBuffer>, lines?: Lines): Promise<Decoded>
+  decode(schema: string, bytes: Uint8Array<ArrayBuffer>, lines?: Lines): Decoded | Promise<Decoded>
 }
 
 /** Bodies up to this size are decoded in place, which takes a few milliseconds at worst. Larger ones go to a thread. */
@@ -20,14 +20,16 @@ const THREAD_LIMITS: DecodeThreadLimits = {
 export function createBodies(threadLimits = THREAD_LIMITS): Bodies {
   const thread = new DecodeThread(threadLimits)
   return {
-    async decode(name, bytes, lines) {
-      const isSmall = bytes.length <= INLINE_MAX_BYTES
-      return isSmall ? (await decoderOf(name))(bytes, lines) : thread.decode({ name, bytes, lines })
+    decode(name, bytes, lines) {
+      if (bytes.length > INLINE_MAX_BYTES) return thread.decode({ name, bytes, lines })
+      const decode = loaded.get(name)
+      return decode ? decode(bytes, lines) : decoderOf(name).then((loading) => loading(bytes, lines))
     },
   }
 }
 
 const decoders = new Map<string, () => Promise<Decode>>()
+const loaded = new Map<string, Decode>()
 
 /** The decoder for bodies of a schema of `openapi.yaml`, which is read and compiled for the first of them. */
 export function decoderOf(schema: string): Promise<Decode> {
@@ -40,5 +42,7 @@ export function decoderOf(schema: string): Promise<Decode> {
 
 async function loadDecoder(schema: string): Promise<Decode> {
   const { createDecode } = await import('./decode.ts') // Imported on first use: it loads ajv, which takes 14 MB.
-  return createDecode(await readBodySchemas(schema), schema)
+  const decode = createDecode(await readBodySchemas(schema), schema)
+  loaded.set(schema, decode)
+  return decode
 }

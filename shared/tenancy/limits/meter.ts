@@ -9,7 +9,7 @@ import type { GateCall } from '../room/door.ts'
 import type { ModelGate } from '../room/gate.ts'
 import { capsOf, FREE_TURN, instanceScope, serverScope } from '../room/rooms.ts'
 import { leastOf, mostOf, USUAL_OUTPUT } from './estimate.ts'
-import { MeteredAnswer } from './metered-answer.ts'
+import { type Metered, MeteredAnswer } from './metered-answer.ts'
 import type { Payer } from './periods.ts'
 import { NOTHING_SPENT, type Spent } from './port.ts'
 import type { Reservations } from './reservations.ts'
@@ -75,7 +75,7 @@ type Account = Required<MeterDeps> & { tenant: TenantId }
 const FORGETS = 0.9
 
 function meterProvider(plain: ModelProvider, account: Account): ModelProvider {
-  const { tenant, reservations, gate, onAbandoned } = account
+  const { tenant, gate } = account
   const costs = new Costs(plain, account)
   const target = { scope: scopeOf(tenant, plain), caps: capsOf(plain.caps) }
   const enter = createEntrance(plain, target, account)
@@ -86,30 +86,65 @@ function meterProvider(plain: ModelProvider, account: Account): ModelProvider {
       return plain.contextWindow
     },
     ...(plain.pooled && { pooled: meteredPool(plain.pooled.bind(plain), { account, costs }) }),
-    stream(request, signal) {
-      let known: Spent | undefined
-      const most = () => (known ??= costs.mostOf(request)) // Computed at first use, because it reads the whole history.
-      const isAbandoned = () => signal.reason === ABANDONED
-      const usageOf = (count: CallCount) =>
-        count.usageOf(request) ?? (isAbandoned() ? estimateUsage(tokensIn(request), 0) : undefined)
-      return new MeteredAnswer({
-        reserve: () => reservations.reserve(payerOf(tenant, request), most, signal),
-        enter: () => enter(request, { most, signal }),
-        isAborted: () => signal.aborted,
-        open(onTold) {
-          request.onSent?.()
-          return plain.stream({ ...request, onTold }, signal)[Symbol.asyncIterator]()
-        },
-        countedBy(count) {
-          const usage = usageOf(count)
-          return usage && usage.input - (plain.type === 'anthropic' ? usage.cacheRead : 0) + usage.output
-        },
-        spentBy(count) {
-          if (isAbandoned()) onAbandoned()
-          return costs.spentOn(request, usageOf(count))
-        },
-      })
-    },
+    stream: (request, signal) => new MeteredAnswer(new MeteredCall(request, signal, { plain, account, costs, enter })),
+  }
+}
+
+type CalledProvider = { plain: ModelProvider; account: Account; costs: Costs; enter: ReturnType<typeof createEntrance> }
+
+/** One call of a metered provider. A class, because it lives as long as its answer, and seven functions of its own would be as much again. */
+class MeteredCall implements Metered {
+  readonly #request: ModelRequest
+  readonly #signal: AbortSignal
+  readonly #of: CalledProvider
+  #most: Spent | undefined
+
+  constructor(request: ModelRequest, signal: AbortSignal, of: CalledProvider) {
+    this.#request = request
+    this.#signal = signal
+    this.#of = of
+  }
+
+  get isAborted(): boolean {
+    return this.#signal.aborted
+  }
+
+  reserve(): ReturnType<Metered['reserve']> {
+    const { tenant, reservations } = this.#of.account
+    return reservations.reserve(payerOf(tenant, this.#request), () => this.most, this.#signal)
+  }
+
+  enter(): ReturnType<Metered['enter']> {
+    return this.#of.enter(this.#request, this, this.#signal)
+  }
+
+  open(onTold: Parameters<Metered['open']>[0]): ReturnType<Metered['open']> {
+    this.#request.onSent?.()
+    return this.#of.plain.stream({ ...this.#request, onTold }, this.#signal)[Symbol.asyncIterator]()
+  }
+
+  countedBy(count: CallCount): number | undefined {
+    const usage = this.#usageOf(count)
+    return usage && usage.input - (this.#of.plain.type === 'anthropic' ? usage.cacheRead : 0) + usage.output
+  }
+
+  spentBy(count: CallCount): Spent {
+    if (this.#isAbandoned) this.#of.account.onAbandoned()
+    return this.#of.costs.spentOn(this.#request, this.#usageOf(count))
+  }
+
+  /** Computed at first use, because it reads the whole history. */
+  get most(): Spent {
+    this.#most ??= this.#of.costs.mostOf(this.#request)
+    return this.#most
+  }
+
+  get #isAbandoned(): boolean {
+    return this.#signal.reason === ABANDONED
+  }
+
+  #usageOf(count: CallCount) {
+    return count.usageOf(this.#request) ?? (this.#isAbandoned ? estimateUsage(tokensIn(this.#request), 0) : undefined)
   }
 }
 
@@ -158,10 +193,10 @@ class Costs {
 
 /** Creates the function that gets turns for an instance's calls. The demo needs none. */
 function createEntrance(plain: ModelProvider, target: Pick<GateCall, 'scope' | 'caps'>, { tenant, gate }: Account) {
-  return (request: ModelRequest, { most, signal }: { most: () => Spent; signal: AbortSignal }) => {
+  return (request: ModelRequest, call: { readonly most: Spent }, signal: AbortSignal) => {
     if (plain.type === 'demo' || plain.isAnswered?.()) return FREE_TURN
     const { model, caller: { priority = 'normal', customer, deadlineMs } = {}, maxWaitMs } = request
-    const { tokens } = most()
+    const { tokens } = call.most
     const waitMs = deadlineMs === undefined ? undefined : Math.max(0, deadlineMs - Date.now())
     return gate.enter({ ...target, model, tenant, caller: { priority, customer }, tokens, waitMs, maxWaitMs }, signal)
   }

@@ -9,10 +9,10 @@ import type { Reservations } from './reservations.ts'
 import type { Reservation } from './tenant-holds.ts'
 
 /** One call of a model: its budget, its turn at the provider, and its answer. */
-type Metered = {
+export type Metered = {
   reserve(): ReturnType<Reservations['reserve']>
   enter(): Turn | Promise<Turn | TurnRefusal> | TurnRefusal
-  isAborted(): boolean
+  readonly isAborted: boolean
   open(onTold: Turn['tell']): AsyncIterator<Parts>
   spentBy(count: CallCount): Spent
   /** The tokens that the provider counts against its limits; Anthropic does not count tokens from its cache. */
@@ -65,7 +65,7 @@ export class MeteredAnswer implements AsyncIterableIterator<Parts> {
       reserved.settle(NOTHING_SPENT)
       return this.#refuse(noTurn(turn))
     }
-    if (this.#isOver || this.#call.isAborted()) {
+    if (this.#isOver || this.#call.isAborted) {
       turn.end(undefined)
       reserved.settle(NOTHING_SPENT) // The reader has left meanwhile, so nothing is spent.
       this.#isOver = true

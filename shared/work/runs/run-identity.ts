@@ -102,17 +102,18 @@ export class RunFacts {
   }
 }
 
-/** The span of a run, named by OpenTelemetry's conventions for agents. */
-export function spanOf({ id, tenant, sessionId, kind, metadata }: RunFacts): { name: string; attributes: Attributes } {
-  const name = SPANS[kind]
-  const attributes = {
+/** The name of a run's span, by OpenTelemetry's conventions for agents. */
+export const spanNameOf = ({ kind }: RunFacts): string => SPANS[kind]
+
+/** The attributes of a run's span, by the same conventions. */
+export function attributesOf({ id, tenant, sessionId, kind, metadata }: RunFacts): Attributes {
+  return {
     'agent_engine.run_id': id,
     'agent_engine.tenant': tenant,
     'gen_ai.conversation.id': sessionId,
     ...prefixed('agent_engine.metadata.', metadata),
-    ...(name === SPANS.run && { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'agent-engine' }),
+    ...(SPANS[kind] === SPANS.run && { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'agent-engine' }),
   }
-  return { name, attributes }
 }
 
 const prefixed = (prefix: string, pairs: RunAbout['metadata'] = {}): Attributes =>

@@ -12,7 +12,8 @@ import type { NotedFrame, RunRecording } from './records/recording.ts'
 import { RunFigures } from './run-figures.ts'
 import type { EarlierEvents, KeptRequest, RunIdentity, RunKind } from './run-identity.ts'
 
-export type ReportableRun = Pick<RunIdentity, 'id' | 'tenant' | 'sessionId' | 'about'> & {
+export type ReportableRun = Pick<RunIdentity, 'id' | 'tenant' | 'sessionId'> & {
+  about?: RunIdentity['about'] | undefined
   kind: RunKind
   startedAt: Date
 }
@@ -54,9 +55,10 @@ export class RunReporter {
 
   /** Follows a run of this process. */
   openRun({ id, tenant, sessionId, kind, startedAt, about }: ReportableRun): RunReport {
-    const { request, ...known } = about ?? {}
+    const { customer_id, metadata, attachments, flow, trace_id, plan_id, title, deadline_at, request } = about ?? {}
     const started_at = isoTime(startedAt.getTime())
-    return this.open({ ...known, run_id: id, tenant, session_id: sessionId, kind, started_at }, request)
+    const named = { run_id: id, tenant, session_id: sessionId, kind, started_at, customer_id, metadata, attachments }
+    return this.open({ ...named, flow, trace_id, plan_id, title, deadline_at }, request)
   }
 
   open(known: RunFacts, request?: KeptRequest): RunReport {

@@ -9,7 +9,14 @@ import { inSpan } from '../../kernel/trace.ts'
 import { OpenAsks, waitsForClient } from './open-asks.ts'
 import { outcomeOf } from './run-figures.ts'
 import { RunGate } from './run-gate.ts'
-import { type CancelCode, type EarlierEvents, RunFacts, type RunIdentity, spanOf } from './run-identity.ts'
+import {
+  attributesOf,
+  type CancelCode,
+  type EarlierEvents,
+  RunFacts,
+  type RunIdentity,
+  spanNameOf,
+} from './run-identity.ts'
 import type { ReportableRun, RunReport } from './run-report.ts'
 import { RunState } from './run-state.ts'
 
@@ -77,7 +84,10 @@ export class Run extends RunFacts {
     this.#hasEndedBefore = journal.isEnded
     if (last && journal.isEnded)
       this.#end(last) // Another process has reported the end.
-    else this.#report = hooks.report?.({ ...identity, kind: this.kind, startedAt: this.startedAt })
+    else {
+      const { id, tenant, sessionId, kind, startedAt } = this
+      this.#report = hooks.report?.({ id, tenant, sessionId, kind, startedAt, about: identity.about })
+    }
     if (earlier) this.#report?.restore?.(earlier)
   }
 
@@ -220,11 +230,11 @@ export class Run extends RunFacts {
     this.#hooks.onStarted?.(this)
     if (this.deadlineMs !== undefined && this.deadlineMs <= Date.now()) this.cancel('timeout')
     try {
-      const { name, attributes } = spanOf(this)
-      await inSpan(name, { attributes }, async (fail) => {
-        await this.#record(execute(this, this.#abort.signal), this.#abort.signal)
-        if (this.#errorCode !== undefined) fail(this.#errorCode)
-      })
+      await inSpan(
+        spanNameOf(this),
+        () => ({ attributes: attributesOf(this) }),
+        (fail) => this.#record(execute, fail),
+      )
       if (!this.journal.isEnded && !this.isAbandoned) throw new Error('the engine ended without a terminal event')
     } catch (cause) {
       this.#hooks.onBug(this, cause)
@@ -274,8 +284,9 @@ export class Run extends RunFacts {
     this.#resolveEnded = undefined
   }
 
-  async #record(events: AsyncIterable<Batched<RunEvent>>, signal: AbortSignal): Promise<void> {
-    for await (const batch of events) {
+  async #record(execute: RunExecutor, fail: (code: string) => void): Promise<void> {
+    const { signal } = this.#abort
+    for await (const batch of execute(this, signal)) {
       const turn = this.#loop.enter()
       if (turn) await turn
       for (const event of eachOf(batch)) {
@@ -283,6 +294,7 @@ export class Run extends RunFacts {
         if (this.journal.isBackpressured) await this.journal.waitForDrain(signal)
       }
     }
+    if (this.#errorCode !== undefined) fail(this.#errorCode)
   }
 
   /** The end of the run resolves the permission requests that its executor left open (D37.1). */

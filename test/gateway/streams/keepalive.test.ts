@@ -87,11 +87,11 @@ describe('the keepalive of streams', () => {
   it('a stream that has left gets no more comments, also when it leaves during its own comment', () => {
     const keepalive = createKeepalive(INTERVAL_MS, now)
     const [leaving, staying] = [new Stream(), new Stream()]
-    const leave = keepalive.add(leaving)
+    const place = keepalive.add(leaving)
     keepalive.add(staying)
     leaving.sendKeepalive = () => {
       leaving.beats.push(clockMs)
-      leave()
+      place.leave()
     }
     pass(3 * INTERVAL_MS + LATE_MS)
     expect(leaving.beats).to.have.length(1)
@@ -105,12 +105,12 @@ describe('the keepalive of streams', () => {
     const set = mock.method(globalThis, 'setTimeout')
     const cleared = mock.method(globalThis, 'clearTimeout')
     const keepalive = createKeepalive(INTERVAL_MS)
-    const leavings = Array.from({ length: 100 }, () => keepalive.add(new Stream()))
+    const places = Array.from({ length: 100 }, () => keepalive.add(new Stream()))
     expect(timers()).to.equal(before) // An unref'd timer is not an active resource.
     expect(set.mock.callCount()).to.equal(1)
-    for (const leave of leavings) leave()
+    for (const place of places) place.leave()
     expect(cleared.mock.callCount()).to.equal(1)
-    keepalive.add(new Stream())()
+    keepalive.add(new Stream()).leave()
     expect([set.mock.callCount(), cleared.mock.callCount()]).to.deep.equal([2, 2])
     mock.restoreAll()
   })

@@ -30,10 +30,10 @@ const server = createServer((req, res) => {
   const stream = new Idle(res)
   void openBare(req, res).then(() => {
     res.write(renderFrame(1, TURN_START))
-    const leaveWheel = wheel.add(stream)
+    const place = wheel.add(stream)
     streams.add(stream)
     res.once('close', () => {
-      leaveWheel()
+      place.leave()
       streams.delete(stream)
     })
   })

@@ -1,6 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express'
 import type { OnNamed } from '../../../../shared/cluster/commands/broker.ts'
-import { answerUntilLeft, endWithClient, onDisconnectOf, readerNeeds } from '../../client-gone.ts'
+import { answerUntilLeft, endWithClient, onDisconnectOf, withReaderNeeds } from '../../client-gone.ts'
 import { tenantOf } from '../../middleware/auth.ts'
 import { idempotencyKeyOf, turnOf } from '../../params.ts'
 import { answerOf } from '../../starting/run-answer.ts'
@@ -99,7 +99,7 @@ async function start(
     ...(messages.length > 0 && { messages }),
     ...(stops.length > 0 && { stop_sequences: stops }),
   }
-  const sent = { ...request, ...readerNeeds(req), ...turnOf(req) }
+  const sent = withReaderNeeds(req, { ...request, ...turnOf(req) })
   const open = (onNamed?: OnNamed) => inPlaces(chosen.places, () => broker.startRun(tenant, sent, onNamed))
   const key = idempotencyKeyOf(req)
   const use = key === undefined ? repeatedOf(req, res, fields.value) : { key, request }

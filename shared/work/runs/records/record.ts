@@ -32,7 +32,9 @@ export type RunRecord = RunSummary & { status: EndedStatus; ended_at: string }
 
 /** The facts about the request that the record of a run contains. */
 export const aboutRequest = ({ customer_id, metadata, files: attachments, prompt }: Begun): RunAbout => ({
-  ...{ customer_id, metadata, attachments },
+  customer_id,
+  metadata,
+  attachments,
   title: titleOf(prompt, TITLE_CHARS),
 })
 
@@ -42,18 +44,20 @@ type Begun = Pick<RunRequest, 'customer_id' | 'metadata' | 'files' | 'prompt'>
  * The same facts for the process that records the run, with the request itself, so that the run can be started again. A
  * request with its own history is not kept, so such a run cannot be started again.
  */
-export const aboutStart = (request: RunRequest, acceptedAt: Date): RunAbout => ({
-  ...aboutRequest(request),
-  deadline_at: deadlineOf(request, acceptedAt),
-  request: request.messages === undefined ? keptRequest(request) : undefined,
-})
+export function aboutStart(request: RunRequest, acceptedAt: Date): RunAbout {
+  const about = aboutRequest(request)
+  about.deadline_at = deadlineOf(request, acceptedAt)
+  about.request = request.messages === undefined ? keptRequest(request) : undefined
+  return about
+}
 
 const deadlineOf = ({ deadline_hours: hours }: RunRequest, acceptedAt: Date): string | undefined =>
   hours === undefined ? undefined : hoursAfter(acceptedAt, hours)
 
 function keptRequest(request: RunRequest): KeptRequest {
-  const fields = KEPT.flatMap((field) => (request[field] === undefined ? [] : [[field, request[field]] as const]))
-  return Object.fromEntries(fields) as KeptRequest
+  const kept: Record<string, unknown> = {}
+  for (const field of KEPT) if (request[field] !== undefined) kept[field] = request[field]
+  return kept as KeptRequest
 }
 
 const KEPT = [
