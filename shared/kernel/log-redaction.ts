@@ -27,17 +27,28 @@ function copyValue(value: unknown, copy: Copy): unknown {
   if (copy.parents.includes(value)) return '[circular]'
   if (copy.parents.length >= MAX_DEPTH) return '[too deep]'
   copy.parents.push(value)
-  const result = attempt(() => copyObject(value, copy))
+  const result = copyReadable(value, copy)
   copy.parents.pop()
   return result
 }
 
-/** A getter or a `toJSON` of an unknown object may throw. */
-function attempt(read: () => unknown): unknown {
+const UNREADABLE = '[unreadable]'
+
+/** A `toJSON` of an unknown object may throw. */
+function copyReadable(value: object, copy: Copy): unknown {
   try {
-    return read()
+    return copyObject(value, copy)
   } catch {
-    return '[unreadable]'
+    return UNREADABLE
+  }
+}
+
+/** A getter of an unknown object may throw. */
+function copyField(fields: object, name: string, copy: Copy): unknown {
+  try {
+    return copyValue(Reflect.get(fields, name), copy)
+  } catch {
+    return UNREADABLE
   }
 }
 
@@ -70,7 +81,7 @@ function copyFields(fields: object, copy: Copy): Record<string, unknown> {
   const result: Record<string, unknown> = {}
   for (const name of Object.keys(fields)) {
     if (isSpent(copy)) break
-    const value = attempt(() => copyValue(Reflect.get(fields, name), copy))
+    const value = copyField(fields, name, copy)
     if (value !== undefined) result[copyText(name, copy)] = value
   }
   return result

@@ -18,6 +18,7 @@ describe('several handlers as one', () => {
     throw new Error('thrown')
   }
   const rejecting: RequestHandler = () => Promise.reject(new Error('rejected'))
+  const mute: RequestHandler = () => Promise.reject()
   const ending: RequestHandler = (_req, _res, next) => next(new Error('passed'))
   const never: RequestHandler = () => void seen.push('never')
 
@@ -31,6 +32,7 @@ describe('several handlers as one', () => {
     ['stop at one that throws', [passing, throwing, never], ['sync'], 'thrown'],
     ['stop at one that throws behind one that waits', [later, throwing, never], ['async'], 'thrown'],
     ['stop at one that rejects behind one that waits', [later, rejecting, never], ['async'], 'rejected'],
+    ['stop at one that rejects without a reason', [mute, never], [], 'a handler has rejected'],
     ['stop at one that passes an error on', [later, ending, never], ['async'], 'passed'],
   ]
   for (const [what, handlers, called, answer] of cases) {

@@ -40,13 +40,14 @@ export function limitTenant(requests: Requests, basePath: string): RequestHandle
   return (req, res, next) => {
     if (req.path === `${basePath}/config/limits`) return next()
     const take = (bucket: Bucket) => requests.take(tenantOf(res), bucket)
+    const pass = () => next()
     const counted = count(req, res, { basePath, take, whose: ' of this tenant' })
     if (!counted) return next()
     return counted
       .catch((cause: unknown) => {
         if (!hasKind(cause, 'unavailable') || !FOLLOWING.includes(req.method)) throw cause
       })
-      .then(() => next())
+      .then(pass)
   }
 }
 

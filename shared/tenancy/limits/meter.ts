@@ -79,6 +79,7 @@ function meterProvider(plain: ModelProvider, account: Account): ModelProvider {
   const costs = new Costs(plain, account)
   const target = { scope: scopeOf(tenant, plain), caps: capsOf(plain.caps) }
   const enter = createEntrance(plain, target, account)
+  const called: CalledProvider = { plain, account, costs, enter }
   return {
     ...plain, // Includes the provider's facts about its models.
     stateOf: gate.stateOf && plain.type !== 'demo' ? (model) => gate.stateOf?.({ ...target, model }) : undefined,
@@ -86,7 +87,7 @@ function meterProvider(plain: ModelProvider, account: Account): ModelProvider {
       return plain.contextWindow
     },
     ...(plain.pooled && { pooled: meteredPool(plain.pooled.bind(plain), { account, costs }) }),
-    stream: (request, signal) => new MeteredAnswer(new MeteredCall(request, signal, { plain, account, costs, enter })),
+    stream: (request, signal) => new MeteredAnswer(new MeteredCall(request, signal, called)),
   }
 }
 
