@@ -64,7 +64,7 @@ export class Executor {
       ...announcingFlows(announceRuns(events)),
       onForgotten({ id, tenant, kind }) {
         if (kind === 'plan') return // A plan's folder is removed only at the plan's end, because another executor may continue the plan.
-        workspaces.remove(tenant, id).catch((cause: unknown) => {
+        workspaces.remove(tenant, id)?.catch((cause: unknown) => {
           log.error('the folder of an ended run could not be removed', { run_id: id, cause })
         })
       },

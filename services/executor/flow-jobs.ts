@@ -130,7 +130,7 @@ export class FlowJobs {
     const earlier = reserved > 0 ? { events: [], from: 1, reserved } : undefined
     const identity = { id: runIdOf(dispatch.trace_id), tenant, sessionId: undefined, kind: 'flow' as const, about }
     const run = runs.open({ ...identity, ...(earlier && { earlier }), needsNoReader: hasTime })
-    admission.hold({ tenant, runId: run.id, ...(hasTime && { customer: BATCH_ITEMS }) }, run.ended)
+    admission.hold({ tenant, runId: run.id, ...(hasTime && { customer: BATCH_ITEMS }) }, run)
     announce(run, reader)
     await run.execute((_run, signal) => this.#perform(tenant, dispatch, signal))
   }

@@ -60,7 +60,7 @@ export function createBegin(options: StartChecks, loadingRuns: LoadingRuns<Start
     const loading = turn ? turn.then(() => admit(start, starting)) : admit(start, starting)
     const opening = loadingRuns.open(tenant, runId, {
       loading,
-      open: (wait) => admission.hold(start, open(wait).ended, wait),
+      open: (wait) => admission.hold(start, open(wait), wait),
     })
     return opening?.catch((cause: unknown) => {
       void loading?.then(

@@ -175,7 +175,7 @@ function createRuns({ permissions, workspaces, limits, log, metrics, reporter, s
     onEnded: (run, last) => reporter.runEnded(run, last),
     onForgotten({ id, tenant, scopeId, sessionId }) {
       permissions.forget(tenant, scopeId, id).catch((cause: unknown) => logFailure(cause, log))
-      if (sessionId === undefined) workspaces.remove(tenant, id).catch((cause: unknown) => logFailure(cause, log))
+      if (sessionId === undefined) workspaces.remove(tenant, id)?.catch((cause: unknown) => logFailure(cause, log))
     },
   })
 }
@@ -190,7 +190,7 @@ function createSessions(deps: WorkerDeps, durable: Durability | undefined): Sess
     const isOwner = (await claims?.release(session)) ?? true
     // A session whose creation was refused but stored may be open at another worker by now.
     const isGone = isOwner && session.log?.end !== 'refused'
-    if (isGone) workspaces.remove(tenant, workspace).catch((cause: unknown) => logFailure(cause, log))
+    if (isGone) workspaces.remove(tenant, workspace)?.catch((cause: unknown) => logFailure(cause, log))
     else workspaces.release(tenant, workspace)
     if (isGone) durable?.remove(session).catch((cause: unknown) => logFailure(cause, log)) // If this fails, the stored session expires by itself.
     return isOwner

@@ -118,9 +118,9 @@ describe('the jobs that execute flows', () => {
     const held: [string, string][] = []
     let ended: Promise<void> | undefined
     const admission: FlowJobsDeps['admission'] = {
-      hold({ tenant, runId }, end) {
+      hold({ tenant, runId }, run) {
         held.push([tenant, runId])
-        ended = end
+        ended = new Promise((ends) => run.whenEnded(ends))
       },
     }
     const { promise, resolve } = Promise.withResolvers<void>()

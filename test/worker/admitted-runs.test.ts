@@ -16,9 +16,9 @@ describe("a worker under its tenant's limits", () => {
       if (refusal) throw refusal
       return undefined
     },
-    hold({ runId }, ended) {
+    hold({ runId }, run) {
       calls.push(`hold ${runId}`)
-      void ended.then(() => calls.push(`ended ${runId}`))
+      run.whenEnded(() => calls.push(`ended ${runId}`))
     },
     release: ({ runId }) => void calls.push(`release ${runId}`),
   }

@@ -48,7 +48,7 @@ export function adoptQueue(session: Session, waiting: readonly WaitingMessage[],
     const start = startOf({ tenant, runId }, message)
     const wait = earlier ? undefined : deps.admission.waitOn(start, new Date(each.startedAt))
     const run = adoptRun(session, each, { ...deps, asks, wait })
-    deps.admission.hold(start, run.ended, wait)
+    deps.admission.hold(start, run, wait)
     void run.ended.then(() => asks.withdrawAll()) // Withdraws requests that the run had not made again when it ended.
     const prepare = () => prepareLate(session, each, deps)
     const compare = async () => {

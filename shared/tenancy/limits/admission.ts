@@ -28,6 +28,9 @@ const HOUR_SECS = 3_600
 /** The wait ends this long after the run's deadline, so that the deadline itself ends the run. */
 const LATER_SECS = 60
 
+/** Calls `listener` when a run has ended, or at once if it has. */
+export type Ending = { whenEnded(listener: () => void): void }
+
 /** Decides whether a tenant may start a run, and holds the places of running runs. */
 export interface Admission {
   /**
@@ -39,8 +42,8 @@ export interface Admission {
   waitOn(start: Start, since: Date): StartWait | undefined
   /** Whether a start of a run waits for its place, at any process. */
   isWaiting(tenant: TenantId, runId: string): Promise<boolean>
-  /** Holds the run's place until `ended` resolves, as soon as it has one. */
-  hold(run: PlacedRun, ended: Promise<void>, wait?: StartWait): void
+  /** Holds the run's place until its end, as soon as it has one. */
+  hold(run: PlacedRun, ends: Ending, wait?: StartWait): void
   /** Frees the place of a run that did not start. */
   release(run: PlacedRun): void
   /** Stops holding a run's place without giving it back: another process has the run, and holds the place. */
@@ -114,19 +117,19 @@ export class RunAdmission implements Admission {
     return this.#lines.has(tenant, runId) || this.#deps.places.isWaiting(tenant, runId)
   }
 
-  hold(run: PlacedRun, ended: Promise<void>, wait?: StartWait): void {
-    if (wait) void wait.turn.then((how) => how === 'placed' && this.#hold(run, ended))
-    else this.#hold(run, ended)
+  hold(run: PlacedRun, ends: Ending, wait?: StartWait): void {
+    if (wait) void wait.turn.then((how) => how === 'placed' && this.#hold(run, ends))
+    else this.#hold(run, ends)
   }
 
-  #hold(run: PlacedRun, ended: Promise<void>): void {
+  #hold(run: PlacedRun, ends: Ending): void {
     const { tenant, runId } = run
     const limits = this.#deps.limits.peek(tenant)
     const ofTenant = this.#held.get(tenant) ?? new Map<string, Held>()
     const held: Held = { run, since: performance.now(), placed: undefined }
     this.#held.set(tenant, ofTenant.set(runId, held))
     if (!limits || limitsPlaces(limits, run)) this.#place(tenant, [held])
-    void ended.then(() => {
+    ends.whenEnded(() => {
       this.handOver(tenant, runId)
       if (held.placed) this.release(run, performance.now() - held.since)
     })

@@ -44,7 +44,6 @@ export type RunExecutor = (run: Run, signal: AbortSignal) => AsyncIterable<Batch
  */
 export class Run extends RunFacts {
   readonly journal: Journal
-  readonly ended: Promise<void>
   /** The steering texts that people send while the run works. */
   readonly steering = new Steering()
   #abort = new AbortController()
@@ -58,7 +57,8 @@ export class Run extends RunFacts {
   #deadline: NodeJS.Timeout | undefined
   #endedMs: number | undefined
   #errorCode: string | undefined
-  #resolveEnded: (() => void) | undefined
+  /** Called once, when the run has ended or is refused; `undefined` after that. */
+  #endListeners: (() => void)[] | undefined = []
   readonly #hasEndedBefore: boolean
   readonly #usedBefore: RunTotals | undefined
   readonly #endEarlier: EarlierEvents['end']
@@ -73,18 +73,16 @@ export class Run extends RunFacts {
     this.#loop = loop
     this.#gate = new RunGate(identity, () => this.cancel('no_room'))
     if (this.deadlineMs !== undefined) this.#deadline = this.#endAt(this.deadlineMs)
-    const { promise, resolve } = Promise.withResolvers<void>()
-    this.ended = promise
-    this.#resolveEnded = resolve
     const { earlier } = identity
     this.#usedBefore = earlier?.used
     this.#endEarlier = earlier?.end
     if (earlier) journal.restore(earlier.events, earlier)
     const last = earlier?.events.at(-1)?.[1]
     this.#hasEndedBefore = journal.isEnded
-    if (last && journal.isEnded)
+    if (last && journal.isEnded) {
       this.#end(last) // Another process has reported the end.
-    else {
+      this.#tellEnded()
+    } else {
       const { id, tenant, sessionId, kind, startedAt } = this
       this.#report = hooks.report?.({ id, tenant, sessionId, kind, startedAt, about: identity.about })
     }
@@ -101,6 +99,23 @@ export class Run extends RunFacts {
 
   get endedAt(): Date | undefined {
     return this.#endedMs === undefined ? undefined : new Date(this.#endedMs)
+  }
+
+  /** Resolves when the run has ended, or is refused. */
+  get ended(): Promise<void> {
+    return new Promise((resolve) => this.whenEnded(resolve))
+  }
+
+  /** Calls `listener` when `ended` resolves. Each run has two or three of these, which need no promise. */
+  whenEnded(listener: () => void): void {
+    if (this.#endListeners) this.#endListeners.push(listener)
+    else listener()
+  }
+
+  #tellEnded(): void {
+    const listeners = this.#endListeners ?? []
+    this.#endListeners = undefined
+    for (const listener of listeners) listener()
   }
 
   /** Whether the record of the run is stored. */
@@ -173,8 +188,7 @@ export class Run extends RunFacts {
   refuse(): boolean {
     if (!this.isHeld || this.isEnded || this.isAbandoned) return false
     this.abandon()
-    this.#resolveEnded?.()
-    this.#resolveEnded = undefined
+    this.#tellEnded()
     return true
   }
 
@@ -280,8 +294,6 @@ export class Run extends RunFacts {
     this.#abort = NOTHING_TO_ABORT
     this.#asks = undefined
     this.steering.forget()
-    this.#resolveEnded?.()
-    this.#resolveEnded = undefined
   }
 
   async #record(execute: RunExecutor, fail: (code: string) => void): Promise<void> {
@@ -312,6 +324,7 @@ export class Run extends RunFacts {
     if (event.type === 'error') this.#errorCode = event.code
     this.#end(event)
     this.#hooks.onEnded?.(this, event)
+    this.#tellEnded()
   }
 }
 

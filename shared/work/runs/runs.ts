@@ -86,7 +86,7 @@ export class Runs {
     this.#known.set(run.id, run)
     this.#live.add(run)
     this.#restartTime(run)
-    void run.ended.then(() => run.isAbandoned || this.#settle(run))
+    run.whenEnded(() => run.isAbandoned || this.#settle(run))
     return run
   }
 
@@ -236,7 +236,7 @@ export class Runs {
     this.#recent.delete(run)
     this.#onChanged()
     this.refuse(run)
-    void run.ended.then(() => {
+    run.whenEnded(() => {
       this.#dropFrames(run)
       this.#hooks.onForgotten(run)
     })

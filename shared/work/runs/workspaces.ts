@@ -10,7 +10,8 @@ export type Workspaces = {
   /** The same for the folder of a session or plan, which another process may have created. */
   openKept(tenant: TenantId, scope: string): string
   /** Removes a folder that was opened. */
-  remove(tenant: TenantId, scope: string): Promise<void>
+  /** `undefined` when there is nothing to remove. */
+  remove(tenant: TenantId, scope: string): Promise<void> | undefined
   /** Copies a folder that the processes share. Left out: they share none. */
   copy?(tenant: TenantId, from: string, to: string): Promise<void>
   /** Gives up a folder, because another process uses it now. */
@@ -61,10 +62,11 @@ export function createWorkspaces(root: string, { storedMs = 0, onLeft }: Workspa
   return {
     open,
     openKept: open,
-    async remove(tenant, scope) {
+    remove(tenant, scope) {
       onLeft?.({ tenant, scope })
+      if (opened.size === 0) return undefined
       const path = workspacePath(root, tenant, scope)
-      if (opened.delete(path)) await removeWorkspace(path)
+      return opened.delete(path) ? removeWorkspace(path) : undefined
     },
     copy: (tenant, from, to) => copyWorkspace(workspacePath(root, tenant, from), open(tenant, to)),
     release(tenant, scope) {

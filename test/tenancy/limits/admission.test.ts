@@ -3,7 +3,7 @@ import { MetricsRegistry } from '../../../services/ops/registry.ts'
 import { AppError } from '../../../shared/kernel/errors.ts'
 import { createLog } from '../../../shared/kernel/log.ts'
 import { DEFAULT_TENANT as TENANT } from '../../../shared/kernel/tenant.ts'
-import { RunAdmission, type Start, startOf } from '../../../shared/tenancy/limits/admission.ts'
+import { type Ending, RunAdmission, type Start, startOf } from '../../../shared/tenancy/limits/admission.ts'
 import type { BudgetRefusal } from '../../../shared/tenancy/limits/budgets.ts'
 import { MemoryRunPlaces } from '../../../shared/tenancy/limits/memory-places.ts'
 import { type RunPlaces } from '../../../shared/tenancy/limits/port.ts'
@@ -13,7 +13,8 @@ import { type Limits, NO_LIMITS } from '../../../shared/tenancy/tenant-config/co
 import { tenantId } from '../../support/tenant.ts'
 import { until } from '../../support/until.ts'
 
-const NEVER = new Promise<void>(() => {})
+const NEVER: Ending = { whenEnded: () => {} }
+const at = (ended: Promise<void>): Ending => ({ whenEnded: (listener) => void ended.then(listener) })
 const run = (runId: string) => ({ tenant: TENANT, runId })
 
 describe('the admission of runs', () => {
@@ -88,7 +89,7 @@ describe('the admission of runs', () => {
 
   it('the place of a run that has ended is given back, and not renewed any more', async () => {
     const { promise: ended, resolve: end } = Promise.withResolvers<void>()
-    admission.hold(run('ends'), ended)
+    admission.hold(run('ends'), at(ended))
     admission.hold(run('stays'), NEVER)
     end()
     await until(async () => (await places.count(TENANT)) === 1, { what: 'the place to be given back' })
@@ -99,7 +100,7 @@ describe('the admission of runs', () => {
   })
 
   it('nothing is renewed for a tenant whose last run has ended', async () => {
-    admission.hold(run('only'), Promise.resolve())
+    admission.hold(run('only'), at(Promise.resolve()))
     admission.hold({ tenant: tenantId('other'), runId: 'stays' }, NEVER)
     await renewals(6)
     expect(renewed).to.deep.equal([['only'], ['stays'], ['stays'], ['stays'], ['stays'], ['stays']])
@@ -128,7 +129,7 @@ describe('the admission of runs', () => {
     limits = NO_LIMITS
     const first = { ...run('first'), customer: 'c' }
     const { promise: ended, resolve: end } = Promise.withResolvers<void>()
-    admission.hold(first, ended)
+    admission.hold(first, at(ended))
     limits = { ...NO_LIMITS, concurrent_runs: 2 }
     await until(async () => (await places.count(TENANT)) === 1, { what: 'the run to count' })
     limits = { ...limits, customers: { default: { concurrent_runs: 1 } } } as Limits
@@ -181,9 +182,9 @@ describe('the admission of runs', () => {
   /** Starts two runs, which hold the places of the tenant, and returns what ends each. */
   const fill = async () => {
     const ends = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    for (const [at, { promise }] of ends.entries()) {
-      await admission.admit(run(`full_${at}`))
-      admission.hold(run(`full_${at}`), promise)
+    for (const [n, { promise }] of ends.entries()) {
+      await admission.admit(run(`full_${n}`))
+      admission.hold(run(`full_${n}`), at(promise))
     }
     return ends.map(({ resolve }) => resolve)
   }

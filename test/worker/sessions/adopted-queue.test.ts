@@ -67,7 +67,7 @@ describe('the queue of an adopted session', () => {
     const calls: string[] = []
     const admission: Admission = {
       ...NO_ADMISSION,
-      hold: ({ runId }, ended) => void ended.then(() => calls.push(`free ${runId}`)),
+      hold: ({ runId }, run) => run.whenEnded(() => calls.push(`free ${runId}`)),
       handOver: (_tenant, runId) => calls.push(`hand over ${runId}`),
     }
     const worker = createDemoWorker(createMemoryPermissionStore(), {}, { admission })
