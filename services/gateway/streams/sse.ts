@@ -106,9 +106,11 @@ function openStream(runId: string | undefined, res: Response): void {
   setImmediate(() => setImmediate(() => socket?.uncork()))
 }
 
+const RELEASED = Object.freeze({ headers: {}, rawHeaders: [], params: {}, next: undefined })
+
 /** Frees about 3 KB per stream: Node keeps a request as long as its response, and thousands of streams may be open and idle. */
 function releaseRequest(req: Request): void {
-  Object.assign(req, { headers: {}, rawHeaders: [], next: undefined })
+  Object.assign(req, RELEASED)
 }
 
 type CutCode = 'slow_consumer' | 'internal'
