@@ -1,5 +1,5 @@
 import { type CallCount, tokensIn } from '../../agent/engine/call-count.ts'
-import type { Models, Route } from '../../agent/engine/resources.ts'
+import { type ModelPurpose, type Models, ModelsOfRoutes, type Route } from '../../agent/engine/resources.ts'
 import { estimateUsage } from '../../agent/engine/usage.ts'
 import { ABANDONED } from '../../agent/providers/failures/hedge.ts'
 import type { ModelProvider, ModelRequest, ModelRoute, PriceOf, Usage } from '../../agent/providers/port.ts'
@@ -9,7 +9,7 @@ import type { GateCall } from '../room/door.ts'
 import type { ModelGate } from '../room/gate.ts'
 import { capsOf, FREE_TURN, instanceScope, serverScope } from '../room/rooms.ts'
 import { leastOf, mostOf, USUAL_OUTPUT } from './estimate.ts'
-import { MeteredAnswer } from './metered-answer.ts'
+import { type Metered, MeteredAnswer } from './metered-answer.ts'
 import type { Payer } from './periods.ts'
 import { NOTHING_SPENT, type Spent } from './port.ts'
 import type { Reservations } from './reservations.ts'
@@ -35,26 +35,28 @@ export function createMeter({ onUnpriced = () => {}, onAbandoned = () => {}, ...
     ofTenant.set(plain, metered)
     return metered
   }
-  const route = (tenant: TenantId, given: Route): Route => ({
-    ...given,
-    primary: meterRoute(tenant, given.primary, provider),
-    fallback: given.fallback && meterRoute(tenant, given.fallback, provider),
-  })
-  return {
-    provider,
-    models: (tenant, models) => ({
-      ...models,
-      main: () => route(tenant, models.main()),
-      subAgents: () => route(tenant, models.subAgents()),
-      summaries: () => route(tenant, models.summaries()),
-    }),
-  }
+  return { provider, models: (tenant, models) => new MeteredModels(models, tenant, provider) }
 }
 
-const meterRoute = (tenant: TenantId, route: ModelRoute, meter: Meter['provider']): ModelRoute => ({
-  ...route,
-  provider: meter(tenant, route.provider),
-})
+class MeteredModels extends ModelsOfRoutes {
+  readonly #tenant: TenantId
+  readonly #meter: Meter['provider']
+
+  constructor(models: Models, tenant: TenantId, meter: Meter['provider']) {
+    super(models)
+    this.#tenant = tenant
+    this.#meter = meter
+  }
+
+  protected override routeFor(_purpose: ModelPurpose, route: Route): Route {
+    const { primary, fallback } = route
+    return { ...route, primary: this.#metered(primary), fallback: fallback && this.#metered(fallback) }
+  }
+
+  #metered(route: ModelRoute): ModelRoute {
+    return { ...route, provider: this.#meter(this.#tenant, route.provider) }
+  }
+}
 
 /** Called for each call of a model whose price is unknown. */
 type OnUnpriced = (tenant: TenantId, model: string) => void
@@ -75,10 +77,10 @@ type Account = Required<MeterDeps> & { tenant: TenantId }
 const FORGETS = 0.9
 
 function meterProvider(plain: ModelProvider, account: Account): ModelProvider {
-  const { tenant, reservations, gate, onAbandoned } = account
+  const { tenant, gate } = account
   const costs = new Costs(plain, account)
   const target = { scope: scopeOf(tenant, plain), caps: capsOf(plain.caps) }
-  const enter = createEntrance(plain, target, account)
+  const provider = { plain, account, costs, enter: createEntrance(plain, target, account) }
   return {
     ...plain, // Includes the provider's facts about its models.
     stateOf: gate.stateOf && plain.type !== 'demo' ? (model) => gate.stateOf?.({ ...target, model }) : undefined,
@@ -86,30 +88,73 @@ function meterProvider(plain: ModelProvider, account: Account): ModelProvider {
       return plain.contextWindow
     },
     ...(plain.pooled && { pooled: meteredPool(plain.pooled.bind(plain), { account, costs }) }),
-    stream(request, signal) {
-      let known: Spent | undefined
-      const most = () => (known ??= costs.mostOf(request)) // Computed at first use, because it reads the whole history.
-      const isAbandoned = () => signal.reason === ABANDONED
-      const usageOf = (count: CallCount) =>
-        count.usageOf(request) ?? (isAbandoned() ? estimateUsage(tokensIn(request), 0) : undefined)
-      return new MeteredAnswer({
-        reserve: () => reservations.reserve(payerOf(tenant, request), most, signal),
-        enter: () => enter(request, { most, signal }),
-        isAborted: () => signal.aborted,
-        open(onTold) {
-          request.onSent?.()
-          return plain.stream({ ...request, onTold }, signal)[Symbol.asyncIterator]()
-        },
-        countedBy(count) {
-          const usage = usageOf(count)
-          return usage && usage.input - (plain.type === 'anthropic' ? usage.cacheRead : 0) + usage.output
-        },
-        spentBy(count) {
-          if (isAbandoned()) onAbandoned()
-          return costs.spentOn(request, usageOf(count))
-        },
-      })
-    },
+    stream: (request, signal) => new MeteredAnswer(new MeteredCall(provider, request, signal)),
+  }
+}
+
+/** What all calls of a metered provider have in common. */
+type MeteredProvider = {
+  plain: ModelProvider
+  account: Account
+  costs: Costs
+  enter: ReturnType<typeof createEntrance>
+}
+
+class MeteredCall implements Metered {
+  readonly #provider: MeteredProvider
+  readonly #request: ModelRequest
+  readonly #signal: AbortSignal
+  #most: Spent | undefined
+
+  constructor(provider: MeteredProvider, request: ModelRequest, signal: AbortSignal) {
+    this.#provider = provider
+    this.#request = request
+    this.#signal = signal
+  }
+
+  reserve(): ReturnType<Metered['reserve']> {
+    const { tenant, reservations } = this.#provider.account
+    return reservations.reserve(payerOf(tenant, this.#request), () => this.#mostOf(), this.#signal)
+  }
+
+  enter(): ReturnType<Metered['enter']> {
+    return this.#provider.enter(this.#request, { most: () => this.#mostOf(), signal: this.#signal })
+  }
+
+  isAborted(): boolean {
+    return this.#signal.aborted
+  }
+
+  open(onTold: ModelRequest['onTold']): ReturnType<Metered['open']> {
+    const request = this.#request
+    request.onSent?.()
+    return this.#provider.plain.stream({ ...request, onTold }, this.#signal)[Symbol.asyncIterator]()
+  }
+
+  countedBy(count: CallCount): number | undefined {
+    const usage = this.#usageOf(count)
+    return usage && usage.input - (this.#provider.plain.type === 'anthropic' ? usage.cacheRead : 0) + usage.output
+  }
+
+  spentBy(count: CallCount): Spent {
+    const { account, costs } = this.#provider
+    if (this.#isAbandoned) account.onAbandoned()
+    return costs.spentOn(this.#request, this.#usageOf(count))
+  }
+
+  /** Computed at first use, because it reads the whole history. */
+  #mostOf(): Spent {
+    this.#most ??= this.#provider.costs.mostOf(this.#request)
+    return this.#most
+  }
+
+  get #isAbandoned(): boolean {
+    return this.#signal.reason === ABANDONED
+  }
+
+  #usageOf(count: CallCount): Usage | undefined {
+    const request = this.#request
+    return count.usageOf(request) ?? (this.#isAbandoned ? estimateUsage(tokensIn(request), 0) : undefined)
   }
 }
 

@@ -9,7 +9,7 @@ import type { Reservations } from './reservations.ts'
 import type { Reservation } from './tenant-holds.ts'
 
 /** One call of a model: its budget, its turn at the provider, and its answer. */
-type Metered = {
+export type Metered = {
   reserve(): ReturnType<Reservations['reserve']>
   enter(): Turn | Promise<Turn | TurnRefusal> | TurnRefusal
   isAborted(): boolean
