@@ -1,7 +1,7 @@
-import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
+import { getHeapSpaceStatistics } from 'node:v8'
 import { expect } from 'chai'
 import { LiveItems, type Place } from '../../services/http/live-items.ts'
+import { openCollector } from '../support/collector.ts'
 
 describe('LiveItems', () => {
   it('lists the items that were added and not removed, in the order in which they were added', () => {
@@ -50,8 +50,3 @@ describe('LiveItems', () => {
 
 const oldBytes = (): number =>
   getHeapSpaceStatistics().find((space) => space.space_name === 'old_space')?.space_used_size ?? Number.NaN
-
-function openCollector(): (options?: { type: 'minor' }) => void {
-  setFlagsFromString('--expose-gc')
-  return runInNewContext('gc')
-}

@@ -139,36 +139,60 @@ export class Account {
     yield turnEnd(this.turns, usage, price ?? 0)
   }
 
-  #open({ primary, request }: ModelCall, count: (cost: Cost) => void): OpenCall {
-    const { tree, root } = this.#options
-    const parts = new CallCount()
-    let route = primary
-    root.onCallBegun()
-    return {
-      note: (part) => {
-        if (part.type === 'served_by') route = part.route
-        if (part.type === 'abandoned') {
-          const cost = this.#priced(estimateUsage(tokensIn(request), 0), part.route)
-          for (const each of new Set([tree, root])) each.add(cost)
-        }
-        parts.note(part)
-      },
-      end: () => {
-        const usage = parts.usageOf(request)
-        if (usage) {
-          const cost = this.#priced(usage, route)
-          count(cost)
-          if (root !== tree) root.add(cost)
-        }
-        root.onCallEnded()
-      },
-    }
+  #open(call: ModelCall, count: (cost: Cost) => void): OpenCall {
+    this.#options.root.onCallBegun()
+    return new CountedCall(call, this.#options, count)
   }
 
   #priced(usage: Usage, route: ModelRoute): Cost {
-    return { usage, route, price: this.#options.priceOf(route.provider, route.model, usage) }
+    return priced(this.#options, usage, route)
   }
 }
+
+class CountedCall implements OpenCall {
+  readonly #options: AccountOptions
+  readonly #request: ModelCall['request']
+  /** Adds the cost of the call to its agent. */
+  readonly #count: (cost: Cost) => void
+  readonly #parts = new CallCount()
+  #route: ModelRoute
+
+  constructor({ primary, request }: ModelCall, options: AccountOptions, count: (cost: Cost) => void) {
+    this.#options = options
+    this.#request = request
+    this.#route = primary
+    this.#count = count
+  }
+
+  note(part: CallPart): void {
+    if (part.type === 'served_by') this.#route = part.route
+    if (part.type === 'abandoned') this.#addAbandoned(part.route)
+    this.#parts.note(part)
+  }
+
+  end(): void {
+    const { tree, root } = this.#options
+    const usage = this.#parts.usageOf(this.#request)
+    if (usage) {
+      const cost = priced(this.#options, usage, this.#route)
+      this.#count(cost)
+      if (root !== tree) root.add(cost)
+    }
+    root.onCallEnded()
+  }
+
+  #addAbandoned(route: ModelRoute): void {
+    const { tree, root } = this.#options
+    const cost = priced(this.#options, estimateUsage(tokensIn(this.#request), 0), route)
+    for (const each of new Set([tree, root])) each.add(cost)
+  }
+}
+
+const priced = ({ priceOf }: Pick<AccountOptions, 'priceOf'>, usage: Usage, route: ModelRoute): Cost => ({
+  usage,
+  route,
+  price: priceOf(route.provider, route.model, usage),
+})
 
 const priceUnknown = (model: string): AgentEvent => ({
   type: 'warning',

@@ -26,11 +26,12 @@ export function placed(files: readonly AttachedFile[], earlier: readonly Message
 /** Tools that find the files of a conversation in their workspace. */
 export function toolsWithFiles(tools: Tools, { messages, readFile }: Attached): Tools {
   if (!readFile) return tools
-  const place = placesFiles(() => attachedIn(messages()), { workspace: tools.workspace, readFile })
+  let place: (() => Promise<void>) | undefined // Most runs call no tool.
   return {
     ...tools,
     async bringFiles() {
       await tools.bringFiles?.()
+      place ??= placesFiles(() => attachedIn(messages()), { workspace: tools.workspace, readFile })
       await place()
     },
   }

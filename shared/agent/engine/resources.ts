@@ -31,20 +31,61 @@ export type Models = {
   windowOf: WindowOf
 }
 
-/** The same models, called for this caller. */
-export function calledBy(models: Models, caller: Caller): Models {
-  const called = (route: Route): Route => ({
-    ...route,
-    primary: { ...route.primary, caller },
-    fallback: route.fallback && { ...route.fallback, caller },
-  })
-  return {
-    ...models,
-    main: () => called(models.main()),
-    subAgents: () => called(models.subAgents()),
-    summaries: () => called(models.summaries()),
+export type ModelPurpose = 'main' | 'subAgents' | 'summaries'
+
+/** Models that change the routes of others. A class, because each run has several of them. */
+export abstract class ModelsOfRoutes implements Models {
+  readonly #models: Models
+  readonly priceOf: PriceOf
+  readonly windowOf: WindowOf
+
+  constructor(models: Models) {
+    this.#models = models
+    this.priceOf = models.priceOf
+    this.windowOf = models.windowOf
+  }
+
+  protected abstract routeFor(purpose: ModelPurpose, route: Route): Route
+
+  main(): Route {
+    return this.routeFor('main', this.#models.main())
+  }
+
+  subAgents(): Route {
+    return this.routeFor('subAgents', this.#models.subAgents())
+  }
+
+  summaries(): Route {
+    return this.routeFor('summaries', this.#models.summaries())
   }
 }
+
+/** The same models, called for this caller. */
+export const calledBy = (models: Models, caller: Caller): Models => new CalledModels(models, caller)
+
+class CalledModels extends ModelsOfRoutes {
+  readonly #caller: Caller
+
+  constructor(models: Models, caller: Caller) {
+    super(models)
+    this.#caller = caller
+  }
+
+  protected override routeFor(_purpose: ModelPurpose, route: Route): Route {
+    const caller = this.#caller
+    const { primary, fallback } = route
+    return { ...route, primary: { ...primary, caller }, fallback: fallback && { ...fallback, caller } }
+  }
+}
+
+/** The models of a sub-agent, whose own sub-agents are called like it. */
+export const modelsOfSubAgent = (models: Models): Models => ({
+  main: () => models.subAgents(),
+  subAgents: () => models.subAgents(),
+  summaries: () => models.summaries(),
+  priceOf: models.priceOf,
+  windowOf: models.windowOf,
+})
 
 /** The tools that a run may call, and what they need. */
 export type Tools = {

@@ -17,7 +17,7 @@ import { withOwnIds } from './client-calls.ts'
 import { type Context, createContext } from './context/context.ts'
 import type { Conversation } from './conversation.ts'
 import { Steering, steerMessage } from './messages/steering.ts'
-import type { RunResources } from './resources.ts'
+import { modelsOfSubAgent, type RunResources } from './resources.ts'
 import { needsOf, promptMessage, type RunInput, taskInput, withServers } from './run-input.ts'
 import { createStickyModels, type StickyModels } from './sticky-models.ts'
 import {
@@ -220,7 +220,7 @@ function subAgentsOf({ maxTurns }: RunInput, resources: RunResources, { tree, ca
       taskInput({ prompt, systemPrompt: system, maxTurns }),
       {
         ...resources,
-        models: { ...models, main: models.subAgents },
+        models: modelsOfSubAgent(models),
         tools: { ...tools, toolBox },
         progress,
         steering: undefined,

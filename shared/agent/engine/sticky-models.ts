@@ -1,6 +1,6 @@
 import type { ModelRoute } from '../providers/port.ts'
-import { candidateOf, inOrder, type Needs } from '../providers/strategy.ts'
-import type { Models, Route } from './resources.ts'
+import { candidateOf, inOrder, type Needs, type Strategy } from '../providers/strategy.ts'
+import { type ModelPurpose, type Models, ModelsOfRoutes, type Route } from './resources.ts'
 
 /** The models of a run that stays with its fallback once that has served a turn (D5.5), and with the model that it has chosen (D56). */
 export type StickyModels = Models & {
@@ -12,50 +12,60 @@ export type StickyModels = Models & {
  * A changed configuration still applies: a run stays with its fallback only as long as its routes name it. `needs` is
  * called only if there is a choice.
  */
-export function createStickyModels(models: Models, needs = () => NO_NEEDS): StickyModels {
-  let served: ModelRoute | undefined
-  const sticking = (choose: (route: Route) => Route, read: () => Route) => () => {
-    const route = choose(read())
+export const createStickyModels = (models: Models, needs = () => NO_NEEDS): StickyModels => new Sticky(models, needs)
+
+const NO_NEEDS: Needs = { tools: false, schema: false, files: [] }
+
+class Sticky extends ModelsOfRoutes implements StickyModels {
+  readonly #needs: () => Needs
+  #served: ModelRoute | undefined
+  /** The models that the strategies of the routes have chosen; most routes have none. */
+  #chosen: Partial<Record<ModelPurpose, ModelRoute>> | undefined
+
+  constructor(models: Models, needs: () => Needs) {
+    super(models)
+    this.#needs = needs
+  }
+
+  stayWith(route: ModelRoute | undefined): void {
+    this.#served = route ?? this.#served
+  }
+
+  protected override routeFor(purpose: ModelPurpose, given: Route): Route {
+    const served = this.#served
+    const route = this.#ordered(purpose, given)
     if (!served || !isSame(route.fallback, served)) return route
     return route.hedge
       ? { ...route, primary: served, fallback: route.primary }
       : { primary: served, fallback: undefined }
   }
-  const chooser = (read: () => Needs) => createChooser(models, read)
-  return {
-    ...models,
-    main: sticking(chooser(needs), models.main),
-    subAgents: sticking(
-      chooser(() => ({ ...needs(), schema: false, files: [] })),
-      models.subAgents,
-    ),
-    summaries: sticking(
-      chooser(() => NO_NEEDS),
-      models.summaries,
-    ),
-    stayWith(route) {
-      served = route ?? served
-    },
-  }
-}
 
-const NO_NEEDS: Needs = { tools: false, schema: false, files: [] }
-
-/** Orders the two models of a route by its strategy. The order is kept as long as the route names the model that came first. */
-function createChooser({ priceOf }: Models, needs: () => Needs): (route: Route) => Route {
-  let chosen: ModelRoute | undefined
-  return (route) => {
+  /** Orders the two models of a route by its strategy. The order is kept as long as the route names the model that came first. */
+  #ordered(purpose: ModelPurpose, route: Route): Route {
     const { primary, fallback, strategy = 'order' } = route
     if (strategy === 'order' || !fallback) return route
-    if (!isSame(primary, chosen) && !isSame(fallback, chosen)) {
-      const facts = { needs: needs(), priceOf, now: performance.now() }
-      chosen = inOrder(
-        strategy,
-        [primary, fallback].map((each) => candidateOf(each, facts)),
-      )[0]?.route
-    }
+    const known = this.#chosen?.[purpose]
+    const isKnown = isSame(primary, known) || isSame(fallback, known)
+    const chosen = isKnown ? known : this.#choose(purpose, strategy, [primary, fallback])
     const swapped = isSame(fallback, chosen) ? { primary: fallback, fallback: primary } : { primary, fallback }
     return { ...route, ...swapped, strategy: 'order' }
+  }
+
+  #choose(
+    purpose: ModelPurpose,
+    strategy: Exclude<Strategy, 'order'>,
+    routes: readonly ModelRoute[],
+  ): ModelRoute | undefined {
+    const facts = { needs: this.#needsOf(purpose), priceOf: this.priceOf, now: performance.now() }
+    const candidates = routes.map((each) => candidateOf(each, facts))
+    const first = inOrder(strategy, candidates)[0]?.route
+    this.#chosen = { ...this.#chosen, ...(first && { [purpose]: first }) }
+    return first
+  }
+
+  #needsOf(purpose: ModelPurpose): Needs {
+    if (purpose === 'summaries') return NO_NEEDS
+    return purpose === 'main' ? this.#needs() : { ...this.#needs(), schema: false, files: [] }
   }
 }
 

@@ -7,7 +7,10 @@ export type Totals = { usage: Usage; costUsd: number; turns: number; unpriced: R
 
 export const NO_USAGE: Usage = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0 }
 
-export const startTotals = (): Totals => ({ usage: NO_USAGE, costUsd: 0, turns: 0, unpriced: new Set() })
+/** All runs share it: whoever adds to totals makes new ones. */
+const NO_TOTALS: Totals = { usage: NO_USAGE, costUsd: 0, turns: 0, unpriced: new Set() }
+
+export const startTotals = (): Totals => NO_TOTALS
 
 /** Adds one turn. `price` is in US dollars, `undefined` when it is unknown. */
 export function addTurn(

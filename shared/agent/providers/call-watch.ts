@@ -108,13 +108,20 @@ export class CallWatch {
     if (!this.signal.aborted) this.#controller.abort('closed') // A string: the default reason would create an Error object.
   }
 
+  /** A timer that fires earlier stays: it then waits for the rest. */
   #rearm(): void {
+    const now = performance.now()
+    if (this.#nextCheckAt(now) >= this.#wakeAt) return
     clearTimeout(this.#timer)
-    this.#timer = this.#arm(performance.now())
+    this.#timer = this.#arm(now)
+  }
+
+  #nextCheckAt(now: number): number {
+    return Math.min(this.#turnEndsAt, this.#graceEndsAt, this.#waitEndsAt ?? now + this.#limits.idleMs)
   }
 
   #arm(now: number): NodeJS.Timeout {
-    this.#wakeAt = Math.min(this.#turnEndsAt, this.#graceEndsAt, this.#waitEndsAt ?? now + this.#limits.idleMs)
+    this.#wakeAt = this.#nextCheckAt(now)
     return setTimeout(this.#check, Math.max(1, Math.ceil(this.#wakeAt - now)))
   }
 

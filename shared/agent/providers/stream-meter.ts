@@ -7,6 +7,7 @@ export type ByteLimits = {
   eventEnd?: 'line'
 }
 
+const NO_BYTES: Uint8Array = Buffer.alloc(0)
 const LF = 10
 const CR = 13
 
@@ -20,7 +21,7 @@ export class StreamMeter {
   /** Whether the last chunk ended with CR: a following LF belongs to it. */
   #endsInCr = false
   /** The beginning of a character whose other bytes are in the next chunk. */
-  #partialCharacter: Uint8Array = Buffer.alloc(0)
+  #partialCharacter = NO_BYTES
 
   constructor(limits: ByteLimits) {
     this.#limits = limits

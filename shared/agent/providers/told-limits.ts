@@ -5,40 +5,47 @@ export type ToldLimit = { limit: number; left: number; resetMs: number | undefin
 export type ToldLimits = { tokens?: ToldLimit | undefined; requests?: ToldLimit | undefined }
 
 type HeaderOf = (name: string) => unknown
+/** The names of the headers with one limit. */
+type LimitHeaders = { limit: string; left: string; reset: string }
+
+const namesBy = (nameOf: (part: string) => string): LimitHeaders => ({
+  limit: nameOf('limit'),
+  left: nameOf('remaining'),
+  reset: nameOf('reset'),
+})
+const openAi = (kind: string) => namesBy((part) => `x-ratelimit-${part}-${kind}`)
+const anthropic = (kind: string) => namesBy((part) => `anthropic-ratelimit-${kind}-${part}`)
 
 /** The headers of OpenAI and its copies, and those of Anthropic, whose `tokens` belong to its tightest limit. */
 const FAMILIES = [
-  {
-    nameOf: (part: string, kind: string) => `x-ratelimit-${part}-${kind}`,
-    tokens: ['tokens'],
-  },
-  {
-    nameOf: (part: string, kind: string) => `anthropic-ratelimit-${kind}-${part}`,
-    tokens: ['tokens', 'input-tokens'],
-  },
+  { tokens: [openAi('tokens')], requests: [openAi('requests')] },
+  { tokens: [anthropic('tokens'), anthropic('input-tokens')], requests: [anthropic('requests')] },
 ]
+
+const NONE: ToldLimits = {}
 
 /** Reads the limits in the headers of a response. Headers without a number are ignored. */
 export function toldLimits(headerOf: HeaderOf, now = Date.now()): ToldLimits {
-  for (const { nameOf, tokens: names } of FAMILIES) {
-    const limitOf = (kind: string) => readLimit((part) => headerOf(nameOf(part, kind)), now)
-    const tokens = names.map(limitOf).find((told) => told !== undefined)
-    const requests = limitOf('requests')
+  for (const family of FAMILIES) {
+    const tokens = firstLimit(family.tokens, headerOf, now)
+    const requests = firstLimit(family.requests, headerOf, now)
     if (tokens || requests) return { tokens, requests }
   }
-  return {}
+  return NONE
 }
 
-function readLimit(partOf: HeaderOf, now: number): ToldLimit | undefined {
-  const [limit, left] = [count(partOf('limit')), count(partOf('remaining'))]
-  if (limit === undefined || limit === 0 || left === undefined) return undefined
-  return { limit, left: Math.min(left, limit), resetMs: resetIn(partOf('reset'), now) }
+function firstLimit(all: readonly LimitHeaders[], headerOf: HeaderOf, now: number): ToldLimit | undefined {
+  for (const names of all) {
+    const limit = count(headerOf(names.limit))
+    const left = count(headerOf(names.left))
+    if (limit && left !== undefined)
+      return { limit, left: Math.min(left, limit), resetMs: resetIn(headerOf(names.reset), now) }
+  }
+  return undefined
 }
 
-function count(value: unknown): number | undefined {
-  const text = typeof value === 'string' ? value : ''
-  return /^\d{1,12}(?:\.\d+)?$/.test(text) ? Number(text) : undefined
-}
+const count = (value: unknown): number | undefined =>
+  typeof value === 'string' && /^\d{1,12}(?:\.\d+)?$/.test(value) ? Number(value) : undefined
 
 const UNIT_MS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
 

@@ -42,13 +42,17 @@ export class LineParser implements StreamParser {
   }
 }
 
+/** Decodes text that ends with a line end: nothing of it waits for the next chunk, so all streams share this decoder. */
+const wholeLines = new StringDecoder('utf8')
+
 /**
  * Parses the bytes of an event stream, in chunks of any size, and reports the data of each event. Other fields are ignored. A line
  * ends with CR, LF or both, and the stream may begin with a byte order mark (WHATWG "server-sent events").
  */
 export class EventParser implements StreamParser {
   readonly #onData: (data: string) => void
-  readonly #decoder = new StringDecoder('utf8')
+  /** Created with the first chunk that ends within a line. */
+  #decoder: StringDecoder | undefined
   /** The text after the last line end. */
   #rest = ''
   #data: string | undefined
@@ -63,18 +67,24 @@ export class EventParser implements StreamParser {
   push(chunk: Uint8Array): void {
     const cut = Math.max(chunk.lastIndexOf(LF), chunk.lastIndexOf(CR)) + 1
     const isWhole = cut === chunk.length // As most chunks are.
-    if (cut > 0) this.#parse(this.#rest + this.#decoder.write(isWhole ? chunk : chunk.subarray(0, cut)))
+    const decoder = this.#decoderFor(isWhole)
+    if (cut > 0) this.#parse(this.#rest + decoder.write(isWhole ? chunk : chunk.subarray(0, cut)))
     // Decoded separately from the text above: a slice of that text would keep all of it in memory.
-    const rest = isWhole ? '' : this.#decoder.write(chunk.subarray(cut))
+    const rest = isWhole ? '' : decoder.write(chunk.subarray(cut))
     this.#rest = cut > 0 ? rest : this.#rest + rest
   }
 
   /** Reads the rest: some servers end without the blank line, or without a line end. */
   end(): void {
-    const rest = this.#rest + this.#decoder.end()
+    const rest = this.#rest + (this.#decoder?.end() ?? '')
     this.#rest = ''
     if (rest !== '') this.#parse(`${rest}\n`)
     this.#endEvent()
+  }
+
+  #decoderFor(isWhole: boolean): StringDecoder {
+    if (!isWhole) this.#decoder ??= new StringDecoder('utf8')
+    return this.#decoder ?? wholeLines
   }
 
   #parse(whole: string): void {

@@ -60,21 +60,28 @@ function shownCall({ name, provider, model, inputTokens, maxOutputTokens }: Plan
 
 const usageOf = (input: number, output: number) => ({ input, cacheRead: 0, cacheWrite: 0, output })
 
-/**
- * The amount that the call reserves. The price is looked up lazily: the first look-up loads the catalogue, and a call
- * without a budget does not need it.
- */
-export function mostOf(
-  { provider, model, inputTokens, maxOutputTokens: output = USUAL_OUTPUT }: Omit<PlannedCall, 'name'>,
-  priceOf: PriceOf,
-): Spent {
-  return {
-    tokens: inputTokens + output,
-    get costUsd() {
-      return priceOf(provider, model, usageOf(inputTokens, output)) ?? 0
-    },
+/** The amount that the call reserves. */
+export const mostOf = (call: Omit<PlannedCall, 'name'>, priceOf: PriceOf): Spent => new MostSpent(call, priceOf)
+
+/** The price is looked up lazily: the first look-up loads the catalogue, and a call without a budget does not need it. */
+class MostSpent implements Spent {
+  readonly tokens: number
+  readonly #call: Omit<PlannedCall, 'name'>
+  readonly #priceOf: PriceOf
+
+  constructor(call: Omit<PlannedCall, 'name'>, priceOf: PriceOf) {
+    this.#call = call
+    this.#priceOf = priceOf
+    this.tokens = call.inputTokens + outputOf(call)
+  }
+
+  get costUsd(): number {
+    const { provider, model, inputTokens } = this.#call
+    return this.#priceOf(provider, model, usageOf(inputTokens, outputOf(this.#call))) ?? 0
   }
 }
+
+const outputOf = ({ maxOutputTokens = USUAL_OUTPUT }: Pick<PlannedCall, 'maxOutputTokens'>): number => maxOutputTokens
 
 const sumOf = (amounts: readonly (number | null)[]): number | null =>
   amounts.reduce((sum, amount) => (sum === null || amount === null ? null : sum + amount), 0)

@@ -107,6 +107,7 @@ export class Hold {
 
 /** Concurrent calls are counted only if they are limited. */
 export const heldBy = (most: Spent, standing: Standing | undefined): Held => ({
-  ...most,
+  tokens: most.tokens,
+  costUsd: most.costUsd,
   calls: most.tokens > 0 && standing !== undefined && standing.limit.calls < Number.POSITIVE_INFINITY ? 1 : 0,
 })

@@ -47,9 +47,10 @@ describe('the models of a run whose route has a strategy (D56)', () => {
   const orderOf = ({ primary, fallback }: Route) => [primary.model, fallback?.model]
 
   it('are tried by it, and the other one stays the fallback', () => {
-    const { main, subAgents, summaries } = sticky(() => route)
-    for (const read of [main, subAgents, summaries]) expect(orderOf(read())).to.deep.equal([SECOND, MODEL])
-    expect(main()).to.include({ hedge: true })
+    const models = sticky(() => route)
+    for (const found of [models.main(), models.subAgents(), models.summaries()])
+      expect(orderOf(found)).to.deep.equal([SECOND, MODEL])
+    expect(models.main()).to.include({ hedge: true })
   })
 
   it('are the same in all turns of the run, until its route names another', () => {
@@ -58,21 +59,22 @@ describe('the models of a run whose route has a strategy (D56)', () => {
     const stateOf = () => ({ waiting, health })
     const busy = { ...PRIMARY, provider: { ...ONE, stateOf } }
     let now: Route = { ...route, primary: busy, strategy: 'least_waiting' }
-    const { main } = sticky(() => now)
-    expect(orderOf(main())).to.deep.equal([SECOND, MODEL])
+    const models = sticky(() => now)
+    expect(orderOf(models.main())).to.deep.equal([SECOND, MODEL])
     waiting = 0
-    expect(orderOf(main())).to.deep.equal([SECOND, MODEL])
+    expect(orderOf(models.main())).to.deep.equal([SECOND, MODEL])
     now = { ...now, fallback: { ...SPARE, model: 'another' } }
-    expect(orderOf(main())).to.deep.equal([MODEL, 'another'])
+    expect(orderOf(models.main())).to.deep.equal([MODEL, 'another'])
   })
 
   it('are those that can do what the run needs; sub-agents and summaries need less', () => {
     const blind: Route = { ...route, fallback: { ...SPARE, lacks: ['schema', 'tools'] } }
-    const { main, subAgents, summaries } = sticky(
+    const models = sticky(
       () => blind,
       () => ({ tools: false, schema: true, files: [] }),
     )
-    expect([main(), subAgents(), summaries()].map((each) => each.primary.model)).to.deep.equal([MODEL, SECOND, SECOND])
+    const found = [models.main(), models.subAgents(), models.summaries()]
+    expect(found.map(({ primary }) => primary.model)).to.deep.equal([MODEL, SECOND, SECOND])
   })
 
   it('have a fallback again when a second request was answered first', () => {

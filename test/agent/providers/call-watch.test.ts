@@ -180,6 +180,19 @@ describe('the watch over a model call', () => {
     expect(watch.signal).to.include({ aborted: true, reason: 'cancelled' })
   })
 
+  it('keeps its timer as long as no limit comes before it', () => {
+    const { clearTimeout } = globalThis
+    let cleared = 0
+    globalThis.clearTimeout = () => void cleared++
+    watch.restart()
+    globalThis.clearTimeout = clearTimeout
+    expect(cleared).to.equal(0)
+    pass(20)
+    watch.expectRest()
+    pass(50)
+    expect(watch.breach).to.equal('turn')
+  })
+
   it('a caller that aborted before the call aborts it at once', () => {
     caller.abort('cancelled')
     open()

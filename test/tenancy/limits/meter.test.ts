@@ -96,7 +96,7 @@ describe('a metered provider', () => {
   it('a call reserves its input as estimated, and the longest answer of late, or what its instance and the run allow', async () => {
     const provider = metered([FINISH])
     await read(provider)
-    expect(reserved).to.deep.equal({ tokens: 1_011, costUsd: 0.5 })
+    expect(reserved).to.include({ tokens: 1_011, costUsd: 0.5 })
     for await (const part of provider.stream({ ...REQUEST, choices: { maxOutputTokens: 7 } }, SIGNAL)) void part
     expect(reserved?.tokens).to.equal(18)
     await read(meter.provider(TENANT, { ...answering([FINISH]), maxOutputTokens: 9_000 }))

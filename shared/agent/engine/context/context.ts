@@ -53,40 +53,55 @@ const COMPACT_ABOVE = 0.8
 /** The part of the window that the system prompt and the tools may fill without a warning. */
 const MAX_FIXED = 0.5
 
-export function createContext(options: ContextOptions): Context {
-  const { conversation, models } = options
-  const sizes = new Sizes(options)
-  let hasWarned = false
-  async function* compactNearWindow(): AsyncGenerator<AgentEvent, void, undefined> {
-    const size = await sizes.of('estimate')
+export const createContext = (options: ContextOptions): Context => new RunContext(options)
+
+class RunContext implements Context {
+  readonly #options: ContextOptions
+  readonly #sizes: Sizes
+  #hasWarned = false
+
+  constructor(options: ContextOptions) {
+    this.#options = options
+    this.#sizes = new Sizes(options)
+  }
+
+  get tokens(): number {
+    return this.#sizes.tokens
+  }
+
+  *measure(usage: CountedUsage | undefined, { model }: ModelRoute): Generator<AgentEvent, void, undefined> {
+    if (!usage?.input || usage.input <= 0) return
+    const { conversation } = this.#options
+    const { chars, compactions, measured } = conversation
+    const now = { tokens: usage.input, chars, fixedChars: this.#sizes.fixedChars, model, compactions }
+    // The cost of a file is a guess, too rough to detect that a part is missing.
+    if (!isCutSilently(measured, now) || hasShownFiles(conversation.messages)) return conversation.measure(now)
+    conversation.noteCut(now)
+    yield cutWarning(now)
+  }
+
+  compactIfNeeded(): AsyncGenerator<AgentEvent, void, undefined> | undefined {
+    return this.#sizes.areSmall ? undefined : this.#compactNearWindow()
+  }
+
+  compactAfterRejection({ failure, outputChars }: Answer): AsyncGenerator<AgentEvent, boolean, undefined> | undefined {
+    if (failure?.code !== 'context_too_long' || outputChars > 0) return undefined
+    return this.#compactRejected(failure.windowTokens)
+  }
+
+  async *#compactNearWindow(): AsyncGenerator<AgentEvent, void, undefined> {
+    const { conversation, models } = this.#options
+    const size = await this.#sizes.of('estimate')
     const fixedTokens = tokensOf(size.fixedChars, size.perChar)
     const isFull = fixedTokens > size.window * MAX_FIXED
-    if (isFull && !hasWarned) yield windowWarning(models.main().primary, size.window, fixedTokens)
-    hasWarned = true
-    if (tokensIn(conversation.chars, size) > size.window * COMPACT_ABOVE) yield* compact(size, options)
+    if (isFull && !this.#hasWarned) yield windowWarning(models.main().primary, size.window, fixedTokens)
+    this.#hasWarned = true
+    if (tokensIn(conversation.chars, size) > size.window * COMPACT_ABOVE) yield* compact(size, this.#options)
   }
-  async function* compactRejected(windowTokens: number | undefined): AsyncGenerator<AgentEvent, boolean, undefined> {
-    sizes.rejectedAt(windowTokens)
-    return yield* compact(await sizes.of('provider'), options)
-  }
-  return {
-    get tokens() {
-      return sizes.tokens
-    },
-    *measure(usage, { model }) {
-      if (!usage?.input || usage.input <= 0) return
-      const { chars, compactions, measured } = conversation
-      const now = { tokens: usage.input, chars, fixedChars: sizes.fixedChars, model, compactions }
-      // The cost of a file is a guess, too rough to detect that a part is missing.
-      if (!isCutSilently(measured, now) || hasShownFiles(conversation.messages)) return conversation.measure(now)
-      conversation.noteCut(now)
-      yield cutWarning(now)
-    },
-    compactIfNeeded: () => (sizes.areSmall ? undefined : compactNearWindow()),
-    compactAfterRejection({ failure, outputChars }) {
-      if (failure?.code !== 'context_too_long' || outputChars > 0) return undefined
-      return compactRejected(failure.windowTokens)
-    },
+
+  async *#compactRejected(windowTokens: number | undefined): AsyncGenerator<AgentEvent, boolean, undefined> {
+    this.#sizes.rejectedAt(windowTokens)
+    return yield* compact(await this.#sizes.of('provider'), this.#options)
   }
 }
 

@@ -46,7 +46,8 @@ export class Steering {
 
   /** How many additional turns the run gets, so that its model can read these texts. */
   get turnCount(): number {
-    return new Set(this.#turns).size + (this.isWaiting ? 1 : 0)
+    const read = this.#turns.length === 0 ? 0 : new Set(this.#turns).size
+    return read + (this.isWaiting ? 1 : 0)
   }
 
   /** Takes the texts that the model reads in this turn. */

@@ -42,8 +42,9 @@ export class ChatAnswer {
   readonly #stream: StreamParser
   readonly #template = new TextTemplate()
   readonly #tags = new ThinkTags()
-  readonly #calls: ToolCalls
-  readonly #details = new ReasoningDetails()
+  /** Created with the first piece of a tool call. */
+  #calls: ToolCalls | undefined
+  #details: ReasoningDetails | undefined
   /** The bytes of an answer that is one JSON document instead of an event stream. */
   #document: Uint8Array[] | undefined
   #hasBytes = false
@@ -57,7 +58,6 @@ export class ChatAnswer {
 
   constructor(source: AnswerSource) {
     this.#source = source
-    this.#calls = new ToolCalls(source.quirks.origin)
     this.#stream =
       source.framing === 'lines'
         ? new LineParser((line) => this.#readLine(line))
@@ -152,7 +152,8 @@ export class ChatAnswer {
     return typeof matched === 'string' && this.#source.stopSequences.includes(matched)
   }
 
-  #applyDelta({ content, refusal, tool_calls: calls, ...delta }: Delta): boolean {
+  #applyDelta(delta: Delta): boolean {
+    const { content, refusal, tool_calls: calls } = delta
     this.#addThinking(delta)
     if (typeof content === 'string') this.#addText(content)
     else if (Array.isArray(content)) for (const { kind, text } of contentPieces(content)) this.#addDelta(kind, text)
@@ -164,9 +165,13 @@ export class ChatAnswer {
   /** Some servers send the same thinking in two fields, or one of the fields is empty. */
   #addThinking({ reasoning_content: own, reasoning, reasoning_details: details }: Delta): void {
     if (typeof own === 'string') this.#source.quirks.sendsReasoning = true
-    const detailed = isPresent(details) ? this.#details.add(details) : ''
-    const thinking = [own, reasoning, detailed].find((text) => typeof text === 'string' && text !== '')
-    if (typeof thinking === 'string') this.#addDelta('thinking', thinking)
+    const detailed = isPresent(details) ? this.#addDetails(details) : ''
+    this.#addDelta('thinking', textOf(own) || textOf(reasoning) || detailed)
+  }
+
+  #addDetails(details: unknown): string {
+    this.#details ??= new ReasoningDetails()
+    return this.#details.add(details)
   }
 
   #addText(text: string): void {
@@ -191,8 +196,13 @@ export class ChatAnswer {
   #addToolCalls(calls: unknown): boolean {
     if (!Array.isArray(calls)) return false
     if (calls.length > 0 && this.#openBlock === 'thinking') this.#closeBlock()
-    for (const call of calls) this.#calls.add(call)
+    for (const call of calls) this.#addToolCall(call)
     return true
+  }
+
+  #addToolCall(call: unknown): void {
+    this.#calls ??= new ToolCalls(this.#source.quirks.origin)
+    this.#calls.add(call)
   }
 
   #closeBlock(): void {
@@ -210,8 +220,8 @@ export class ChatAnswer {
 
   /** Some servers end without a finish reason. The answer is taken as complete when it has content and no tool call is incomplete. */
   #done(): void {
-    const isWhole = this.#hasText || !this.#calls.isEmpty
-    if (this.#finishReason === undefined && isWhole && this.#calls.areComplete) this.#finishReason = 'stop'
+    const isWhole = this.#calls ? this.#calls.areComplete : this.#hasText
+    if (isWhole) this.#finishReason ??= 'stop'
     this.#end()
   }
 
@@ -219,14 +229,14 @@ export class ChatAnswer {
     for (const { kind, text } of this.#tags.flush()) this.#addDelta(kind, text)
     this.#closeBlock()
     const { call } = this.#source
-    const calls = this.#calls.end()
+    const calls = this.#calls ? this.#calls.end() : []
     if (!calls) return this.#fail(unreadableAnswer('bad_answer', call))
     if (this.#finishReason === undefined) return this.#fail(truncatedAnswer(call))
     const reason = this.#toFinish(this.#finishReason)
     if (typeof reason !== 'string') return this.#fail(reason)
     this.isOver = true
-    const { all: reasoning_details } = this.#details
-    if (reasoning_details.length > 0) this.#endThinking({ reasoning_details })
+    const reasoning_details = this.#details?.all
+    if (reasoning_details?.length) this.#endThinking({ reasoning_details })
     const usage = toUsage(this.#usage)
     this.#parts.push(...calls, {
       type: 'finish',
@@ -242,7 +252,7 @@ export class ChatAnswer {
     if (ending === undefined) return abortedAnswer(call, rawReason)
     if (ending === 'filtered' || (ending === 'stop' && this.#isRefused)) return contentFiltered(call)
     if (ending === 'length') return 'max_tokens'
-    if (!this.#calls.isEmpty) return 'tool_use'
+    if (this.#calls) return 'tool_use'
     if (ending === 'stop_sequence') return ending
     return this.#hasText || mayBeEmpty ? 'end_turn' : emptyAnswer(call)
   }
@@ -252,6 +262,8 @@ export class ChatAnswer {
     this.#parts.push({ type: 'failure', failure })
   }
 }
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 /** No line of an event stream begins like a JSON object or array. */
 function isDocument(bytes: Uint8Array): boolean {

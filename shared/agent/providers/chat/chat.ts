@@ -2,16 +2,15 @@ import { fileKindOf } from '../../../kernel/attachment.ts'
 import type { ModelOptions } from '../../../kernel/model-options.ts'
 import { PROVIDER_TYPES, type ProviderType } from '../../../kernel/provider-types.ts'
 import { isWav } from '../attachments.ts'
-import { type FailedCall, keyFailure } from '../failures/failures.ts'
+import { keyFailure } from '../failures/failures.ts'
 import type { ModelLimits } from '../limits.ts'
 import type { HttpsProxy, ModelProvider, Send } from '../port.ts'
 import type { LeftOut } from '../unsupported-options.ts'
-import type { Endpoint } from './exchange.ts'
 import { createOllamaBody } from './ollama.ts'
 import { createOllamaFacts } from './ollama-facts.ts'
 import { chatUrl, createChatBody, type ServerQuirks } from './request.ts'
 import { createHttpSend } from './transport.ts'
-import { ChatTurn } from './turn.ts'
+import { type ChatServer, ChatTurn } from './turn.ts'
 
 export type ChatSettings = {
   type: ProviderType
@@ -37,7 +36,7 @@ export function createChatProvider(settings: ChatSettings): ModelProvider {
   const isOllama = type === 'ollama'
   const isOwnFormat = isOllama && isOllamaRoot(baseUrl)
   const url = isOwnFormat ? `${ollamaRoot(baseUrl)}/api/chat` : chatUrl(type, baseUrl)
-  const endpoint: Endpoint = {
+  const endpoint: ChatServer['endpoint'] = {
     url,
     headers: { ...headersFor(apiKey), ...options.headers },
     limits: isOwnFormat ? { ...limits, eventEnd: 'line' } : limits,
@@ -50,6 +49,7 @@ export function createChatProvider(settings: ChatSettings): ModelProvider {
     : createChatBody({ type, options, quirks, leftOut })
   const framing = isOwnFormat ? 'lines' : 'events'
   const configFailure = keyFailure({ type, apiKey, instance }, baseUrl)
+  const server: ChatServer = { type, apiKey, instance, endpoint, quirks, leftOut, toBody, framing, configFailure }
   return {
     type,
     instance,
@@ -57,13 +57,7 @@ export function createChatProvider(settings: ChatSettings): ModelProvider {
     takesTools: (model) => !leftOut.has(model, 'tools'),
     takesFile: (_model, mediaType) => (isOwnFormat ? isTakenByOllama(mediaType) : isTakenInChat(mediaType)),
     ...(isOllama && { askWindow: facts.askWindow, askCapabilities: facts.askCapabilities }),
-    stream(request, signal) {
-      const call: FailedCall = { type, model: request.model, apiKey, instance }
-      return {
-        [Symbol.asyncIterator]: () =>
-          new ChatTurn({ endpoint, quirks, leftOut, toBody, framing, call, request, signal, configFailure }),
-      }
-    },
+    stream: (request, signal) => new ChatTurn(server, request, signal),
   }
 }
 

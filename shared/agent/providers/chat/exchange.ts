@@ -11,43 +11,53 @@ export type Endpoint = { url: string; headers: Record<string, string>; limits: M
 
 const LARGE_BYTES = 8 * 1024
 
-type ExchangeRequest = { endpoint: Endpoint; call: FailedCall; body: Uint8Array; signal: AbortSignal } & Pick<
-  ModelRequest,
-  'onTold'
->
+type ExchangeOptions = { endpoint: Endpoint; call: FailedCall; signal: AbortSignal } & Pick<ModelRequest, 'onTold'>
 
 /** The bytes, their end, or why there are none. */
 export type ReadResult = Uint8Array | Failure | undefined
 
 /** Sends one request and reads the bytes of its response within the limits. Failures are returned, not thrown. */
 export class ChatExchange {
-  readonly #request: ExchangeRequest
+  readonly #endpoint: Endpoint
+  readonly #call: FailedCall
+  readonly #onTold: ModelRequest['onTold']
   readonly #watch: CallWatch
   #bytes: AsyncIterator<Uint8Array> | undefined
   #isDraining = false
 
-  constructor(request: ExchangeRequest) {
-    this.#request = request
-    this.#watch = new CallWatch(request.endpoint.limits, request.signal)
+  constructor({ endpoint, call, signal, onTold }: ExchangeOptions) {
+    this.#endpoint = endpoint
+    this.#call = call
+    this.#onTold = onTold
+    this.#watch = new CallWatch(endpoint.limits, signal)
   }
 
-  /**
-   * Returns the next bytes of the stream, `undefined` at its end, or the failure. The first call sends the request. Not an async function:
-   * most reads bring one event, and this way each read makes one promise.
-   */
-  read(): Promise<ReadResult> {
-    if (!this.#bytes) return this.#readFirst()
-    this.#watch.beginRead()
-    return this.#bytes.next().then(this.#accept, this.#toFailure)
+  /** Sends the request. Returns the first bytes of the stream, like `read`. Not async: it would keep the body until the first bytes come. */
+  send(body: Uint8Array): Promise<ReadResult> {
+    const { url, headers, send } = this.#endpoint
+    return this.#begin(send(url, { method: 'POST', headers, body, signal: this.#watch.signal }))
   }
 
-  async #readFirst(): Promise<ReadResult> {
+  async #begin(sent: Promise<SendResponse>): Promise<ReadResult> {
     try {
-      const sent = await this.#send()
-      return 'next' in sent ? await this.read() : sent
+      const answer = await this.#open(await sent)
+      return 'next' in answer ? await this.#readNext(answer) : answer
     } catch (error) {
       return this.#toFailure(error)
     }
+  }
+
+  /**
+   * Returns the next bytes of the stream, `undefined` at its end, or the failure. Call it after `send`. Not an async function:
+   * most reads bring one event, and this way each read makes one promise.
+   */
+  read(): Promise<ReadResult> {
+    return this.#bytes ? this.#readNext(this.#bytes) : Promise.resolve(undefined)
+  }
+
+  #readNext(bytes: AsyncIterator<Uint8Array>): Promise<ReadResult> {
+    this.#watch.beginRead()
+    return bytes.next().then(this.#accept, this.#toFailure)
   }
 
   readonly #accept = ({ done, value }: IteratorResult<Uint8Array>): ReadResult | Promise<ReadResult> => {
@@ -61,7 +71,7 @@ export class ChatExchange {
   }
 
   readonly #toFailure = (error: unknown): Failure => {
-    const { call } = this.#request
+    const call = this.#call
     return this.#breachFailure() ?? classifyFailure(error, call) ?? connectionFailure('', call)
   }
 
@@ -87,22 +97,19 @@ export class ChatExchange {
     void this.#readToEnd(this.#bytes)
   }
 
-  async #send(): Promise<AsyncIterator<Uint8Array> | Failure> {
-    const { endpoint, body, onTold } = this.#request
-    const { signal } = this.#watch
-    const response = await endpoint.send(endpoint.url, { method: 'POST', headers: endpoint.headers, body, signal })
+  #open(response: SendResponse): AsyncIterator<Uint8Array> | Failure | Promise<Failure> {
     const bytes = response.body[Symbol.asyncIterator]()
     if (response.status < 200 || response.status > 299) return this.#readError(response, bytes)
-    onTold?.(toldLimits((name) => response.headers[name]))
+    this.#onTold?.(toldLimits((name) => response.headers[name]))
     if (isWebPage(response)) this.#watch.end('web_page')
     this.#bytes = bytes
     return this.#breachFailure() ?? bytes
   }
 
   async #readError({ status, headers }: SendResponse, bytes: AsyncIterator<Uint8Array>): Promise<Failure> {
-    const { call, endpoint } = this.#request
+    const call = this.#call
     const response = { statusCode: status, responseHeaders: headers, responseBody: await this.#readErrorBody(bytes) }
-    const error = { ...response, url: endpoint.url }
+    const error = { ...response, url: this.#endpoint.url }
     return this.#breachFailure() ?? classifyFailure(error, call) ?? unreadableAnswer('bad_answer', call)
   }
 
@@ -124,7 +131,7 @@ export class ChatExchange {
 
   #breachFailure(): Failure | undefined {
     const { breach } = this.#watch
-    return breach && breachFailure(breach, this.#request.call, this.#request.endpoint.limits)
+    return breach && breachFailure(breach, this.#call, this.#endpoint.limits)
   }
 
   async #readToEnd(bytes: AsyncIterator<Uint8Array>): Promise<void> {

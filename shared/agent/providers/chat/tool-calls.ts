@@ -32,10 +32,6 @@ export class ToolCalls {
     return this.#merged().every(({ toolName, input }) => toolName !== '' && isJson(input))
   }
 
-  get isEmpty(): boolean {
-    return this.#calls.length === 0
-  }
-
   add(value: unknown): void {
     const piece = Object(value) as Piece
     const index = typeof piece.index === 'number' ? piece.index : undefined

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import type { Dispatcher } from 'undici'
 import { LATER, PullIterator } from '../../../kernel/async/pull-iterator.ts'
 import { type ConnectionOptions, openConnections } from '../connections.ts'
-import type { Send, SendResponse } from '../port.ts'
+import type { Send, SendRequest, SendResponse } from '../port.ts'
 
 /** How many parsed addresses are kept. */
 const MAX_TARGETS = 1_000
@@ -22,22 +22,56 @@ export function createHttpSend(options: ConnectionOptions): Send {
     options.guard?.checkUrl(url)
     pool ??= openConnections(options)
     const exchange = new Exchange(signal)
-    if (!signal.aborted) pool.dispatch({ ...targets.memo(url), method, headers, body }, exchange)
-    return exchange.response
+    const response = exchange.head()
+    const { origin, path } = targets.memo(url)
+    if (!signal.aborted) pool.dispatch({ origin, path, method, ...contentOf(headers, body) }, exchange)
+    return response
+  }
+}
+
+type Content = Pick<Dispatcher.DispatchOptions, 'headers' | 'body'>
+
+function contentOf(headers: SendRequest['headers'], body: SendRequest['body']): Content {
+  if (typeof body === 'string') return { headers, body }
+  const once = new BytesOnce(body)
+  // The types of undici leave out that a body may be an iterable.
+  return { headers: { ...headers, 'content-length': String(body.length) }, body: once as unknown as Uint8Array }
+}
+
+/**
+ * The body of a request, which is read once. Undici keeps a body until the answer has ended; with this one it does not keep the bytes, which
+ * hold a whole conversation.
+ */
+class BytesOnce implements AsyncIterableIterator<Uint8Array> {
+  #bytes: Uint8Array | undefined
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes
+  }
+
+  next(): Promise<IteratorResult<Uint8Array>> {
+    const value = this.#bytes
+    this.#bytes = undefined
+    return Promise.resolve(value ? { done: false, value } : { done: true, value })
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
   }
 }
 
 /** A chunk is parsed as a whole, and its events wait in memory when the run waits for its reader. */
 const CHUNK_BYTES = 16 * 1024
 
+type Start = Parameters<Required<Dispatcher.DispatchHandler>['onResponseStart']>
+
 /**
  * One request and the body of its response, in chunks of at most 16 KiB. While that many bytes are unread the connection is paused:
  * later bytes stay in its buffer and then in the kernel's. The streams of undici do the same at several times the CPU cost.
  */
 class Exchange extends PullIterator<Uint8Array> implements Dispatcher.DispatchHandler {
-  readonly response: Promise<SendResponse>
-  readonly #settle: Pick<PromiseWithResolvers<SendResponse>, 'resolve' | 'reject'>
   readonly #signal: AbortSignal
+  #head: Omit<PromiseWithResolvers<SendResponse>, 'promise'> | undefined
   #controller: Dispatcher.DispatchController | undefined
   #unread: Buffer[] = []
   #unreadBytes = 0
@@ -45,12 +79,16 @@ class Exchange extends PullIterator<Uint8Array> implements Dispatcher.DispatchHa
 
   constructor(signal: AbortSignal) {
     super()
-    const { promise, ...settle } = Promise.withResolvers<SendResponse>()
-    this.response = promise
-    this.#settle = settle
     this.#signal = signal
     signal.addEventListener('abort', this.#abort)
-    if (signal.aborted) this.#abort()
+  }
+
+  /** Resolves with the head of the response. Call it before the request is dispatched. */
+  head(): Promise<SendResponse> {
+    return new Promise((resolve, reject) => {
+      this.#head = { resolve, reject }
+      if (this.#signal.aborted) this.#abort()
+    })
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -58,8 +96,11 @@ class Exchange extends PullIterator<Uint8Array> implements Dispatcher.DispatchHa
     if (this.#end instanceof Error) controller.abort(this.#end)
   }
 
-  onResponseStart(...[, status, headers]: Parameters<Required<Dispatcher.DispatchHandler>['onResponseStart']>): void {
-    if (status >= 200) this.#settle.resolve({ status, headers, body: this })
+  onResponseStart(...[controller, status, headers]: Start): void {
+    controller.rawHeaders = null // They are slices of the first read, which would be kept until the end.
+    if (status < 200) return
+    this.#head?.resolve({ status, headers, body: this })
+    this.#head = undefined
   }
 
   onResponseData(controller: Dispatcher.DispatchController, bytes: Buffer): void {
@@ -92,8 +133,13 @@ class Exchange extends PullIterator<Uint8Array> implements Dispatcher.DispatchHa
 
   #take(): Uint8Array {
     const bytes = this.#unread.length === 1 && this.#unread[0] ? this.#unread[0] : Buffer.concat(this.#unread)
+    if (bytes.length <= CHUNK_BYTES) {
+      this.#unread = []
+      this.#unreadBytes = 0
+      return bytes
+    }
     const rest = bytes.subarray(CHUNK_BYTES)
-    this.#unread = rest.length > 0 ? [rest] : []
+    this.#unread = [rest]
     this.#unreadBytes = rest.length
     return bytes.subarray(0, CHUNK_BYTES)
   }
@@ -107,7 +153,8 @@ class Exchange extends PullIterator<Uint8Array> implements Dispatcher.DispatchHa
   #endWith(end: 'whole' | Error): void {
     this.#end ??= end
     this.#signal.removeEventListener('abort', this.#abort)
-    if (end instanceof Error) this.#settle.reject(end)
+    if (end instanceof Error) this.#head?.reject(end)
+    this.#head = undefined
     this.wake()
   }
 }

@@ -6,15 +6,13 @@ import { type AnswerSource, ChatAnswer } from './answer.ts'
 import { ChatExchange, type Endpoint, type ReadResult } from './exchange.ts'
 import type { ChatBody, ServerQuirks } from './request.ts'
 
-export type TurnInput = {
+/** What all calls of a provider have in common. */
+export type ChatServer = Omit<FailedCall, 'model'> & {
   endpoint: Endpoint
   quirks: ServerQuirks
   leftOut: LeftOut
   toBody: ChatBody
   framing: AnswerSource['framing']
-  call: FailedCall
-  request: ModelRequest
-  signal: AbortSignal
   /** The failure of every call of a provider whose configuration is wrong; no request is sent then. */
   configFailure: Failure | undefined
 }
@@ -24,18 +22,27 @@ export type TurnInput = {
  * have been taken. Leaving the iteration at any point closes the connection.
  */
 export class ChatTurn extends PullIterator<readonly ModelPart[]> {
-  readonly #input: TurnInput
+  readonly #server: ChatServer
+  readonly #request: ModelRequest
+  readonly #signal: AbortSignal
+  readonly #call: FailedCall
   readonly #answer: ChatAnswer
   #exchange: ChatExchange | undefined
   #sent: readonly OptionalPart[] = []
   #isEnding = false
 
-  constructor(input: TurnInput) {
+  constructor(server: ChatServer, request: ModelRequest, signal: AbortSignal) {
     super()
-    this.#input = input
-    const { call, quirks, framing, request } = input
-    const { stopSequences } = request
-    this.#answer = new ChatAnswer({ call, quirks, framing, stopSequences, mayBeEmpty: mayBeEmpty(request) })
+    const { type, apiKey, instance, quirks, framing } = server
+    const { model, stopSequences } = request
+    this.#server = server
+    this.#request = request
+    this.#signal = signal
+    this.#call = { type, model, apiKey, instance }
+    this.#answer = new ChatAnswer({
+      ...{ call: this.#call, quirks, framing, stopSequences },
+      mayBeEmpty: mayBeEmpty(request),
+    })
   }
 
   protected override stop(): void {
@@ -45,16 +52,15 @@ export class ChatTurn extends PullIterator<readonly ModelPart[]> {
 
   /** Reads until there are parts, or the stream ends. */
   protected override pull(): readonly ModelPart[] | undefined | Promise<readonly ModelPart[] | undefined> {
-    const { signal, configFailure } = this.#input
-    if (this.#answer.isOver || signal.aborted) return undefined
+    const { configFailure } = this.#server
+    if (this.#answer.isOver || this.#signal.aborted) return undefined
     if (configFailure) return this.#answer.fail(configFailure)
-    this.#exchange ??= this.#startExchange()
-    return this.#exchange.read().then(this.#take)
+    return (this.#exchange ? this.#exchange.read() : this.#send()).then(this.#take)
   }
 
   readonly #take = (result: ReadResult) => {
     const parts = this.#exchange ? this.#partsOf(result, this.#exchange) : []
-    return parts.length > 0 && !this.#input.signal.aborted ? parts : this.pull()
+    return parts.length > 0 && !this.#signal.aborted ? parts : this.pull()
   }
 
   /** Returns the parts in the bytes that were read; there may be none. */
@@ -81,14 +87,19 @@ export class ChatTurn extends PullIterator<readonly ModelPart[]> {
 
   /** Whether the server refused an option, so that the request can be sent again without it. */
   #canSendAgain(failure: Failure): boolean {
-    const { leftOut, request } = this.#input
-    return leftOut.learn(request.model, failure, this.#sent)
+    return this.#server.leftOut.learn(this.#call.model, failure, this.#sent)
   }
 
-  #startExchange(): ChatExchange {
-    const { endpoint, call, request, signal, toBody } = this.#input
-    const { json: body, optionalParts } = toBody(request)
+  #send(): Promise<ReadResult> {
+    const { endpoint, toBody } = this.#server
+    const { json, optionalParts } = toBody(this.#request)
     this.#sent = optionalParts
-    return new ChatExchange({ endpoint, call, body, signal, onTold: request.onTold })
+    this.#exchange = new ChatExchange({
+      endpoint,
+      call: this.#call,
+      signal: this.#signal,
+      onTold: this.#request.onTold,
+    })
+    return this.#exchange.send(json)
   }
 }

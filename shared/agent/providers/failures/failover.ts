@@ -13,8 +13,8 @@ import {
   type RetryPolicy,
   type RoutedCall,
   type StartedAnswer,
+  StreamedAnswer,
   startWithRetry,
-  streamAnswer,
 } from './retry.ts'
 
 export type ModelCall = {
@@ -34,7 +34,8 @@ export type ModelCall = {
  * of an answer has been yielded, after a `provider_failover` warning. The last part is the `finish` or `failure` of the model
  * that was called last. Aborting ends the iteration without one.
  */
-export const callModel = (call: ModelCall): AsyncIterableIterator<Batched<CallPart>> => streamAnswer(startCall(call))
+export const callModel = (call: ModelCall): AsyncIterableIterator<Batched<CallPart>> =>
+  new StreamedAnswer(startCall(call))
 
 function startCall({ primary, fallback, hedge = false, retry, ...given }: ModelCall): PendingAnswer {
   const policy = retry ? { ...RETRY_POLICY, ...retry } : RETRY_POLICY

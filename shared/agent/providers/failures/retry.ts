@@ -69,11 +69,12 @@ export async function* startWithRetry(call: RoutedCall): PendingAnswer {
   const { route, request, signal, policy, hasFallback } = call
   let timeouts = 0
   const { model, caller } = route
-  let asked: ModelRequest = { ...request, model, caller, ...(hasFallback && { maxWaitMs: policy.maxRetryAfterMs }) }
+  const maxWaitMs = hasFallback ? policy.maxRetryAfterMs : undefined
+  let asked: ModelRequest = { ...request, model, caller, maxWaitMs }
   for (let attempt = 1; ; attempt++) {
     const pooled = caller?.unhurried && route.provider.pooled?.(asked, signal)
     const provider = (pooled && (yield* pooled)) ?? route.provider
-    const rest = tracedAnswer({ ...route, provider }, () => provider.stream(asked, signal))
+    const rest = tracedAnswer(provider, asked, signal)
     const { done, value: first } = await rest.next()
     if (done) return undefined
     const answer = { first, rest }
@@ -140,22 +141,36 @@ function categoryOf(code: Failure['code'], reason: string): string {
  * Iterates over the notices of a pending answer and then over the answer. Not a generator: once the answer has started, `next`
  * is the answer's own, because a generator around it would add a promise to every delta.
  */
-export function streamAnswer(pending: PendingAnswer): AsyncIterableIterator<Batched<CallPart>> {
-  let rest: AsyncIterator<Batched<CallPart>> | undefined
-  const start = async (): Promise<IteratorResult<Batched<CallPart>>> => {
+export class StreamedAnswer implements AsyncIterableIterator<Batched<CallPart>> {
+  /** Dropped when the answer has started: it keeps the request and all that was tried. */
+  #pending: PendingAnswer | undefined
+  #rest: AsyncIterator<Batched<CallPart>> | undefined
+
+  constructor(pending: PendingAnswer) {
+    this.#pending = pending
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  next(): Promise<IteratorResult<Batched<CallPart>>> {
+    if (this.#rest) return this.#rest.next()
+    return this.#pending ? this.#start(this.#pending) : Promise.resolve(OVER)
+  }
+
+  async return(): Promise<IteratorResult<Batched<CallPart>>> {
+    await (this.#rest ? this.#rest.return?.() : this.#pending?.return(undefined))
+    return OVER
+  }
+
+  async #start(pending: PendingAnswer): Promise<IteratorResult<Batched<CallPart>>> {
     const { done, value } = await pending.next()
     if (!done) return { done: false, value }
-    rest = value?.rest
-    return value ? { done: false, value: value.first } : { done: true, value: undefined }
-  }
-  return {
-    [Symbol.asyncIterator]() {
-      return this
-    },
-    next: () => rest?.next() ?? start(),
-    async return() {
-      await (rest ? rest.return?.() : pending.return(undefined))
-      return { done: true, value: undefined }
-    },
+    this.#pending = undefined
+    this.#rest = value?.rest
+    return value ? { done: false, value: value.first } : OVER
   }
 }
+
+const OVER = { done: true, value: undefined } as const

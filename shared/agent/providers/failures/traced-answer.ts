@@ -1,23 +1,24 @@
 import { type Batched, eachOf } from '../../../kernel/async/batch.ts'
 import { type RecordedSpan, startSpan } from '../../../kernel/trace.ts'
-import type { ModelPart, ModelRoute } from '../port.ts'
+import type { ModelPart, ModelProvider, ModelRequest } from '../port.ts'
 
 /** The names of OpenTelemetry's semantic conventions for generative AI, for types whose names differ there. */
 const PROVIDER_NAMES: Readonly<Record<string, string>> = { google: 'gcp.gemini' }
 
-/** Records a span that ends with the parts of a call. Returns the parts unchanged when nothing is recorded. */
+/** Calls the model, and records a span that ends with the parts of the call. Returns the parts unchanged when nothing is recorded. */
 export function tracedAnswer(
-  route: ModelRoute,
-  open: () => AsyncIterable<Batched<ModelPart>>,
+  provider: ModelProvider,
+  request: ModelRequest,
+  signal: AbortSignal,
 ): AsyncIterator<Batched<ModelPart>> {
-  const { model, provider } = route
+  const { model } = request
   const attributes = {
     'gen_ai.operation.name': 'chat',
     'gen_ai.provider.name': PROVIDER_NAMES[provider.type] ?? provider.type,
     'gen_ai.request.model': model,
   }
   const span = startSpan(`chat ${model}`, { kind: 'client', attributes })
-  const parts = open()[Symbol.asyncIterator]()
+  const parts = provider.stream(request, signal)[Symbol.asyncIterator]()
   return span ? new TracedParts(parts, span) : parts
 }
 

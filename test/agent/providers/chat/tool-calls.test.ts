@@ -171,9 +171,9 @@ describe('the pieces of tool calls', () => {
 
   it('are complete when each call names its tool and has JSON as its input', () => {
     const calls = new ToolCalls('models.test')
-    expect([calls.isEmpty, calls.areComplete]).to.deep.equal([true, true])
+    expect(calls.areComplete).to.equal(true)
     calls.add(piece('Read', '{"a":'))
-    expect([calls.isEmpty, calls.areComplete]).to.deep.equal([false, false])
+    expect(calls.areComplete).to.equal(false)
     calls.add(piece(undefined, '1}'))
     expect(calls.areComplete).to.equal(true)
     calls.add(piece(undefined, '{}', { index: 7 }))

@@ -5,6 +5,7 @@ import { expect } from 'chai'
 import { createHttpSend } from '../../../../shared/agent/providers/chat/transport.ts'
 import type { SendRequest, SendResponse } from '../../../../shared/agent/providers/port.ts'
 import { createConnectionGuard } from '../../../../shared/platform/net/address-policy.ts'
+import { openCollector } from '../../../support/collector.ts'
 import { until } from '../../../support/until.ts'
 
 describe('the transport of the chat format', () => {
@@ -49,6 +50,34 @@ describe('the transport of the chat format', () => {
     const response = await createHttpSend({ connectMs: 1_000 })(`${url}?q=1`, request())
     expect([response.status, response.headers['location']]).to.deep.equal([307, 'http://elsewhere.test/'])
     expect(Buffer.concat(await chunksOf(response)).toString()).to.equal('POST /v1?q=1 1 {}')
+  })
+
+  it('sends bytes with their length, and keeps neither them nor the first bytes of the answer until the answer has ended', async () => {
+    answer = async (req, res) => {
+      const body = (await req.toArray()).map(String).join('')
+      res.writeHead(200, { 'x-filler': 'x'.repeat(4_000) }).write(`${req.headers['content-length']} ${body.length}`)
+    }
+    const held: WeakRef<ArrayBufferLike>[] = []
+    const send = createHttpSend({ connectMs: 1_000 })
+    const firstOf = async () => {
+      const body = new Uint8Array(300_000).fill(120)
+      const { body: answered } = await send(url, request({ body }))
+      const iterator = answered[Symbol.asyncIterator]()
+      const first = (await iterator.next()).value
+      held.push(new WeakRef(body.buffer), new WeakRef(first.buffer))
+      return { iterator, text: Buffer.from(first).toString() }
+    }
+    const { iterator, text } = await firstOf()
+    expect(text).to.equal('300000 300000')
+    const collect = openCollector()
+    await until(
+      () => {
+        collect()
+        return held.every((ref) => ref.deref() === undefined)
+      },
+      { what: 'the bytes to be forgotten', withinMs: 5_000 },
+    )
+    await iterator.return?.()
   })
 
   it('returns what has arrived in chunks of 16 KiB at most', async () => {

@@ -1,6 +1,10 @@
 import { expect } from 'chai'
+import { callModel } from '../../../../shared/agent/providers/failures/failover.ts'
 import { RETRY_POLICY } from '../../../../shared/agent/providers/failures/retry.ts'
 import type { FailureCode, ModelPart } from '../../../../shared/agent/providers/port.ts'
+import { openCollector } from '../../../support/collector.ts'
+import { until } from '../../../support/until.ts'
+import { never } from '../ai-sdk/setup.ts'
 import { call, DOWN, fails, logged, OK, scripted, spare, start } from './retry-setup.ts'
 
 const limited = (retryAfterMs: number) =>
@@ -44,6 +48,24 @@ describe('the retry of a model call', () => {
       expect(types).to.deep.equal([seen.type, 'failure'])
       expect(provider.models).to.have.length(1)
     }
+  })
+
+  it('keeps nothing of the call but its answer once that has begun', async () => {
+    const begin = async () => {
+      const request = { messages: [{ role: 'user' as const, text: 'hi' }], tools: [], stopSequences: [] }
+      const primary = { provider: scripted('openai'), model: 'big' }
+      const answer = callModel({ primary, fallback: undefined, request, signal: never() })
+      return { first: await answer.next(), answer, held: new WeakRef(request) }
+    }
+    const { first, answer, held } = await begin()
+    expect(first.value).to.deep.equal({ type: 'text_delta', text: 'well' })
+    const collect = openCollector()
+    const isForgotten = () => {
+      collect()
+      return held.deref() === undefined
+    }
+    await until(isForgotten, { what: 'the request to be forgotten', withinMs: 5_000 })
+    expect((await answer.next()).value).to.deep.equal({ type: 'text_end' })
   })
 
   const CATEGORIES: [FailureCode, string, string][] = [
