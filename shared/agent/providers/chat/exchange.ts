@@ -19,46 +19,47 @@ type ExchangeRequest = { endpoint: Endpoint; call: FailedCall; body: Uint8Array;
 /** The bytes, their end, or why there are none. */
 export type ReadResult = Uint8Array | Failure | undefined
 
-/** Sends one request and reads the bytes of its response within the limits. Failures are returned, not thrown. */
-export class ChatExchange {
+/** Sends one request and reads the bytes of its response within the limits. Failures are results, not thrown. */
+export class ChatExchange<Taken> {
   readonly #request: ExchangeRequest
   readonly #watch: CallWatch
   #bytes: AsyncIterator<Uint8Array> | undefined
+  readonly #take: (result: ReadResult) => Taken | Promise<Taken>
   #isDraining = false
 
-  constructor(request: ExchangeRequest) {
+  /** `take` is called with the result of each read. */
+  constructor(request: ExchangeRequest, take: (result: ReadResult) => Taken | Promise<Taken>) {
     this.#request = request
+    this.#take = take
     this.#watch = new CallWatch(request.endpoint.limits, request.signal)
   }
 
   /**
-   * Returns the next bytes of the stream, `undefined` at its end, or the failure. The first call sends the request. Not an async function:
-   * most reads bring one event, and this way each read makes one promise.
+   * Reads the next bytes of the stream, its end, or the failure, and returns what `take` makes of them. The first call sends the request. Not an
+   * async function: most reads bring one event, and this way each read makes one promise.
    */
-  read(): Promise<ReadResult> {
+  read(): Promise<Taken> {
     if (!this.#bytes) return this.#readFirst()
     this.#watch.beginRead()
-    return this.#bytes.next().then(this.#accept, this.#toFailure)
+    return this.#bytes.next().then(this.#accept, this.#fail)
   }
 
-  async #readFirst(): Promise<ReadResult> {
-    try {
-      const sent = await this.#send()
-      return 'next' in sent ? await this.read() : sent
-    } catch (error) {
-      return this.#toFailure(error)
-    }
+  async #readFirst(): Promise<Taken> {
+    const sent = await this.#send().catch(this.#toFailure)
+    return 'next' in sent ? this.read() : this.#take(sent)
   }
 
-  readonly #accept = ({ done, value }: IteratorResult<Uint8Array>): ReadResult | Promise<ReadResult> => {
-    if (done) return undefined
+  readonly #accept = ({ done, value }: IteratorResult<Uint8Array>): Taken | Promise<Taken> => {
+    if (done) return this.#take(undefined)
     const turn = value.length > LARGE_BYTES ? eventLoop.enter() : undefined // Parsing a large chunk takes a millisecond.
     return turn ? turn.then(() => this.#check(value)) : this.#check(value)
   }
 
-  #check(bytes: Uint8Array): ReadResult {
-    return this.#watch.accept(bytes, true) ? bytes : this.#breachFailure()
+  #check(bytes: Uint8Array): Taken | Promise<Taken> {
+    return this.#take(this.#watch.accept(bytes, true) ? bytes : this.#breachFailure())
   }
+
+  readonly #fail = (error: unknown): Taken | Promise<Taken> => this.#take(this.#toFailure(error))
 
   readonly #toFailure = (error: unknown): Failure => {
     const { call } = this.#request

@@ -1,4 +1,3 @@
-import { PullIterator } from '../../../kernel/async/pull-iterator.ts'
 import { type FailedCall, mayBeEmpty } from '../failures/failures.ts'
 import type { Failure, ModelPart, ModelRequest } from '../port.ts'
 import type { LeftOut, OptionalPart } from '../unsupported-options.ts'
@@ -19,46 +18,53 @@ export type TurnInput = {
   configFailure: Failure | undefined
 }
 
+type Step = IteratorResult<readonly ModelPart[], undefined>
+type Exchange = ChatExchange<Step>
+
 /**
  * One model call as an iteration over its parts, the parts of one read of the connection come together. The next bytes are read when the last parts
  * have been taken. Leaving the iteration at any point closes the connection.
  */
-export class ChatTurn extends PullIterator<readonly ModelPart[]> {
+export class ChatTurn implements AsyncIterableIterator<readonly ModelPart[], undefined> {
   readonly #input: TurnInput
   readonly #answer: ChatAnswer
-  #exchange: ChatExchange | undefined
+  #exchange: Exchange | undefined
   #sent: readonly OptionalPart[] = []
   #isEnding = false
 
   constructor(input: TurnInput) {
-    super()
     this.#input = input
     const { call, quirks, framing, request } = input
     const { stopSequences } = request
     this.#answer = new ChatAnswer({ call, quirks, framing, stopSequences, mayBeEmpty: mayBeEmpty(request) })
   }
 
-  protected override stop(): void {
-    this.#answer.isOver = true
-    this.#exchange?.close()
+  [Symbol.asyncIterator](): this {
+    return this
   }
 
   /** Reads until there are parts, or the stream ends. */
-  protected override pull(): readonly ModelPart[] | undefined | Promise<readonly ModelPart[] | undefined> {
+  next(): Promise<Step> {
     const { signal, configFailure } = this.#input
-    if (this.#answer.isOver || signal.aborted) return undefined
-    if (configFailure) return this.#answer.fail(configFailure)
+    if (this.#answer.isOver || signal.aborted) return this.return()
+    if (configFailure) return Promise.resolve({ done: false, value: this.#answer.fail(configFailure) })
     this.#exchange ??= this.#startExchange()
-    return this.#exchange.read().then(this.#take)
+    return this.#exchange.read()
   }
 
-  readonly #take = (result: ReadResult) => {
+  async return(): Promise<Step> {
+    this.#answer.isOver = true
+    this.#exchange?.close()
+    return END
+  }
+
+  readonly #take = (result: ReadResult): Step | Promise<Step> => {
     const parts = this.#exchange ? this.#partsOf(result, this.#exchange) : []
-    return parts.length > 0 && !this.#input.signal.aborted ? parts : this.pull()
+    return parts.length > 0 && !this.#input.signal.aborted ? { done: false, value: parts } : this.next()
   }
 
   /** Returns the parts in the bytes that were read; there may be none. */
-  #partsOf(result: ReadResult, exchange: ChatExchange): readonly ModelPart[] {
+  #partsOf(result: ReadResult, exchange: Exchange): readonly ModelPart[] {
     if (result === undefined) return this.#answer.end()
     if (!(result instanceof Uint8Array)) {
       if (this.#answer.isFinished) return this.#answer.end() // An error of the connection no longer matters.
@@ -74,7 +80,7 @@ export class ChatTurn extends PullIterator<readonly ModelPart[]> {
   }
 
   /** Starts the time limit for the rest of the response at the finish reason, and again at each later part. */
-  #expectRest(exchange: ChatExchange, hasParts: boolean): void {
+  #expectRest(exchange: Exchange, hasParts: boolean): void {
     if (!this.#isEnding || hasParts) exchange.expectRest()
     this.#isEnding = true
   }
@@ -85,10 +91,12 @@ export class ChatTurn extends PullIterator<readonly ModelPart[]> {
     return leftOut.learn(request.model, failure, this.#sent)
   }
 
-  #startExchange(): ChatExchange {
+  #startExchange(): Exchange {
     const { endpoint, call, request, signal, toBody } = this.#input
     const { json: body, optionalParts } = toBody(request)
     this.#sent = optionalParts
-    return new ChatExchange({ endpoint, call, body, signal, onTold: request.onTold })
+    return new ChatExchange({ endpoint, call, body, signal, onTold: request.onTold }, this.#take)
   }
 }
+
+const END = { done: true, value: undefined } as const
