@@ -80,15 +80,20 @@ async function measure(bench: Bench): Promise<Measured> {
 }
 
 const THOUSANDS = (PACED.streams * PACED.tokens) / 1_000
-const HEAD = ['', 'ms a run', 'ms per 1,000 paced events', 'promises a run', 'KiB a run', 'system calls a run']
+const HEAD = [
+  ...['', 'ms a run', 'ms per 1,000 paced events', 'promises a run', 'KiB a run', 'system calls a run'],
+  ...['promises an event', 'KiB an event'],
+]
 
-const rowOf = ({ name, runMs, pacedMs }: Step, { promises, bytes, calls }: Counted): string[] => [
+const rowOf = ({ name, runMs, pacedMs }: Step, { ofRun, ofEvent, calls }: Counted): string[] => [
   name,
   Math.min(...runMs).toFixed(2),
   Math.min(...pacedMs).toFixed(0),
-  promises.toFixed(0),
-  (bytes / 1_024).toFixed(0),
+  ofRun.promises.toFixed(0),
+  (ofRun.bytes / 1_024).toFixed(0),
   calls === undefined ? '-' : calls.toFixed(0),
+  ofEvent.promises.toFixed(1),
+  (ofEvent.bytes / 1_024).toFixed(1),
 ]
 
 async function cpuOf(running: Running, bench: Bench, work: () => Promise<void>): Promise<number> {
@@ -112,9 +117,16 @@ async function pacedStreams(target: Running, { signal }: Bench): Promise<void> {
   await Promise.all(Array.from({ length: streams }, () => client.stream(tokens, { everyMs })))
 }
 
-type Counted = Counts & { calls: number | undefined }
+/** One event at a time, so that each is read and written by itself. */
+async function oneStream(target: Running, { signal }: Bench): Promise<void> {
+  using client = new Client(target, signal)
+  await client.stream(COUNTED_EVENTS, { everyMs: 3 })
+}
+
+type Counted = { ofRun: Counts; ofEvent: Counts; calls: number | undefined }
 
 const COUNTED_RUNS = 640
+const COUNTED_EVENTS = 1_500
 
 async function countOf(name: string, bench: Bench): Promise<Counted> {
   const dir = mkdtempSync(join(tmpdir(), 'agent-engine-ladder-'))
@@ -123,16 +135,22 @@ async function countOf(name: string, bench: Bench): Promise<Counted> {
   await using counted = await STEPS[name]?.(bench, { NODE_OPTIONS: preload, COUNTS: file })
   if (!counted) throw new Error(`no step ${name}`)
   const runs = () => cpuOf(counted, bench, () => shortRuns(counted, bench, COUNTED_RUNS))
+  const events = () => cpuOf(counted, bench, () => oneStream(counted, bench))
+  const count = async (work: () => Promise<unknown>) => {
+    await work()
+    return readCounts(counted, file)
+  }
   await runs()
-  const read = () => readCounts(counted, file)
-  await read()
-  await runs()
-  const { bytes } = await read()
-  await runs()
-  const { promises } = await read()
+  await count(events)
+  const [{ bytes: ofRuns }, { bytes: ofEvents }] = [await count(runs), await count(events)]
+  const [inRuns, inEvents] = [await count(runs), await count(events)]
   const calls = await systemCalls(counted.pid, runs)
   rmSync(dir, { recursive: true })
-  return { promises: promises / COUNTED_RUNS, bytes: bytes / COUNTED_RUNS, calls: calls && calls / COUNTED_RUNS }
+  return {
+    ofRun: { promises: inRuns.promises / COUNTED_RUNS, bytes: ofRuns / COUNTED_RUNS },
+    ofEvent: { promises: inEvents.promises / COUNTED_EVENTS, bytes: ofEvents / COUNTED_EVENTS },
+    calls: calls && calls / COUNTED_RUNS,
+  }
 }
 
 async function readCounts({ pid }: Running, file: string): Promise<Counts> {

@@ -3,14 +3,15 @@ import { renameSync, writeFileSync } from 'node:fs'
 import { GCProfiler, type GCProfilerResult } from 'node:v8'
 
 /**
- * Counts what a process allocates and how many promises it makes; imported ahead of its program. At each SIGUSR2 it writes both as JSON to the file COUNTS. It begins to
- * count promises at the first signal and ends to count bytes at the second, because a hook that sees promises allocates for each.
+ * Counts what a process allocates and how many promises it makes; imported ahead of its program. At each SIGUSR2 it writes both as JSON to the file COUNTS, as they
+ * are since the last signal. It counts promises from the third signal on, and the bytes are not those of the process by itself then: a hook that sees promises allocates for each.
  */
 export type Counts = { bytes: number; promises: number }
 
 const file = process.env['COUNTS'] ?? 'counts.json'
-let profiler: GCProfiler | undefined
+let profiler = new GCProfiler()
 let heapAtStart = 0
+let signals = 0
 let promises = 0
 const hook = createHook({
   init(_id, type) {
@@ -19,14 +20,14 @@ const hook = createHook({
 })
 
 process.on('SIGUSR2', () => {
-  const bytes = profiler ? allocated(profiler.stop()?.statistics ?? []) : 0
-  if (profiler) hook.enable()
-  else {
-    profiler = new GCProfiler()
-    profiler.start()
-  }
-  heapAtStart = process.memoryUsage().heapUsed
+  const bytes = allocated(profiler.stop()?.statistics ?? [])
   writeFileSync(`${file}.new`, JSON.stringify({ bytes, promises } satisfies Counts))
+  signals += 1
+  if (signals === 3) hook.enable()
+  promises = 0
+  profiler = new GCProfiler()
+  profiler.start()
+  heapAtStart = process.memoryUsage().heapUsed
   renameSync(`${file}.new`, file)
 })
 

@@ -1,5 +1,5 @@
 import type { Batched } from '../../kernel/async/batch.ts'
-import { type FlatGenerator, FlatIteration, inPlace } from '../../kernel/async/flat-iteration.ts'
+import { FlatIteration, type PassingGenerator } from '../../kernel/async/flat-iteration.ts'
 import {
   type AgentEvent,
   type DoneEvent,
@@ -48,7 +48,7 @@ async function* turnsOf(
   givenInput: RunInput,
   given: RunResources,
   lineage: Lineage | undefined,
-): FlatGenerator<Batched<AgentEvent>, void> {
+): PassingGenerator<Batched<AgentEvent>, void> {
   const { toolBox } = given.tools
   if (toolBox.ready) await toolBox.ready // Waits, for a limited time, for MCP servers that are still starting.
   const input = withServers(givenInput, toolBox)
@@ -63,12 +63,12 @@ async function* turnsOf(
       yield { type: 'turn_start', turn_number: turn, model: earlier?.model ?? first.primary.model }
       const told = [...(turn === 1 ? input.warnings : []), ...steer(conversation, agent, { turn, earlier })]
       if (told.length > 0) yield told
-      const { answer, route } = yield* inPlace(askModel(input, { ...agent, first, earlier }))
+      const { answer, route } = yield* askModel(input, { ...agent, first, earlier })
       if (resources.signal.aborted) return yield end(abortEvent(resources.signal))
       if (answer.failure) return yield end(failureEvent(answer.failure))
       if (!earlier) beginStep(input, agent, { turn, answer, route })
       const hasCalls = answer.toolCalls.length > 0
-      const step = hasCalls ? yield* inPlace(callTools(answer.toolCalls, { ...resources, subAgentsFor })) : NO_CALLS
+      const step = hasCalls ? yield* callTools(answer.toolCalls, { ...resources, subAgentsFor }) : NO_CALLS
       if (resources.signal.aborted) await account.settled()
       if (resources.signal.aborted) return yield end(abortEvent(resources.signal))
 

@@ -47,7 +47,7 @@ export const toolUseBlocks = (calls: readonly ToolCall[]): AssistantBlock[] =>
 export async function* callTools(
   calls: readonly ToolCall[],
   { subAgentsFor, ...resources }: ToolStepResources,
-): FlatGenerator<Batched<AgentEvent>, ToolStep> {
+): FlatGenerator<Batched<AgentEvent>, ToolStep, void> {
   const { signal } = resources
   const opening = openClientCalls(calls.slice(0, MAX_CALLS), resources, (call) => checkCall(call, resources.tools))
   const clientCalls = opening instanceof Promise ? await opening : opening
@@ -64,7 +64,7 @@ export async function* callTools(
   const step = { ...resources, events, clientCalls, agents: subAgentsFor((event) => events.send(event)) }
   const settled = Promise.all(calls.map((call, index) => callTool(call, index < MAX_CALLS, step)))
   settled.then(close, close)
-  yield* inPlace(events[Symbol.asyncIterator]())
+  yield inPlace(events[Symbol.asyncIterator]())
   signal.removeEventListener('abort', abort)
   return signal.aborted ? { results: [], ending: undefined } : stepOf(await settled)
 }

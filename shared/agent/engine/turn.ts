@@ -1,4 +1,4 @@
-import { type Batched, eachOf } from '../../kernel/async/batch.ts'
+import { added, type Batched, eachOf } from '../../kernel/async/batch.ts'
 import { eventLoop } from '../../kernel/async/loop-budget.ts'
 import type { AgentEvent } from '../../kernel/events.ts'
 import type { CallPart } from '../providers/failures/retry.ts'
@@ -146,7 +146,7 @@ class AnswerReader {
       case 'thinking_delta':
         this.#thinking.add(part.text)
         this.answer.outputChars += part.text.length
-        if (part.text !== '') this.#events.push(part)
+        if (part.text !== '') this.#events = added(this.#events, part)
         return
       case 'thinking_end':
         return this.#thinkingEnd(part)
@@ -217,6 +217,6 @@ class AnswerReader {
     if (text === '') return
     this.#text.add(text)
     this.answer.outputChars += text.length
-    this.#events.push({ type: 'text_delta', text })
+    this.#events = added(this.#events, { type: 'text_delta', text })
   }
 }

@@ -45,8 +45,11 @@ export class StreamMeter {
   #fitsEvents(chunk: Uint8Array): boolean {
     let start = this.#endsInCr && chunk[0] === LF ? 1 : 0
     this.#endsInCr = chunk[chunk.length - 1] === CR
-    const endOfLine = lineEndsOf(chunk)
-    for (let end = endOfLine(start); end >= 0; end = endOfLine(start)) {
+    let cr = chunk.indexOf(CR)
+    for (;;) {
+      if (cr >= 0 && cr < start) cr = chunk.indexOf(CR, start)
+      const end = firstLineEnd(cr, chunk.indexOf(LF, start))
+      if (end < 0) break
       const lineBytes = this.#textLineBytes + end - start
       this.#eventBytes += lineBytes
       if (this.#eventBytes > this.#limits.maxEventBytes) return false
@@ -67,15 +70,10 @@ export class StreamMeter {
   }
 }
 
-/** Finds the ends of lines from left to right: LF, CRLF, or CR alone. -1: there is none. */
-function lineEndsOf(chunk: Uint8Array): (from: number) => number {
-  let cr = chunk.indexOf(CR)
-  return (from) => {
-    if (cr >= 0 && cr < from) cr = chunk.indexOf(CR, from)
-    const lf = chunk.indexOf(LF, from)
-    const isCrFirst = cr >= 0 && (lf < 0 || cr < lf)
-    return !isCrFirst || lf === cr + 1 ? lf : cr
-  }
+/** Where the first line ends: at LF, CRLF, or CR alone. -1: nowhere. Takes the places of the first CR and LF. */
+function firstLineEnd(cr: number, lf: number): number {
+  const isCrFirst = cr >= 0 && (lf < 0 || cr < lf)
+  return !isCrFirst || lf === cr + 1 ? lf : cr
 }
 
 /** Counts the bytes at the end that begin a character and do not complete it: 0 to 3. */

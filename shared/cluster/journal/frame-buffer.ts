@@ -100,7 +100,7 @@ export class FrameBuffer {
   /** The frames after number `seq` up to the end of their slab. Frame `seq + 1` must be kept, or was left out. */
   readAfter(seq: number): KeptFrames {
     if (seq + 1 < this.#firstSeq || seq >= this.#lastSeq) throw new RangeError(`no frame after ${seq}`)
-    const slab = this.#slabs[this.#slabs.findLastIndex((each) => lastOf(each) <= seq) + 1]
+    const slab = this.#slabAfter(seq)
     const leftOut = (slab?.firstSeq ?? this.#lastSeq + 1) - (seq + 1)
     if (!slab || leftOut > MAX_SKIPPED)
       return { content: NOTHING, lastSeq: seq + Math.min(leftOut, MAX_SKIPPED), size: 0 }
@@ -115,8 +115,19 @@ export class FrameBuffer {
 
   /** The number of the first frame after number `seq`; `undefined` when there is none. */
   nextAfter(seq: number): number | undefined {
-    const slab = this.#slabs.find((each) => lastOf(each) > seq)
+    const slab = this.#slabAfter(seq)
     return slab && Math.max(slab.firstSeq, seq + 1)
+  }
+
+  /** The first slab with a frame after number `seq`: mostly the last one, or the one before. */
+  #slabAfter(seq: number): Slab | undefined {
+    let found: Slab | undefined
+    for (let i = this.#slabs.length - 1; i >= 0; i--) {
+      const slab = this.#slabs[i]
+      if (!slab || lastOf(slab) <= seq) break
+      found = slab
+    }
+    return found
   }
 
   bytesAfter(seq: number): number {

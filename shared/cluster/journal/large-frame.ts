@@ -41,7 +41,10 @@ export class LargeFrame {
 }
 
 export function isLarge(event: RunEvent): boolean {
-  for (const value of Object.values(event)) if (typeof value === 'string' && value.length > LARGE_CHARS) return true
+  for (const name in event) {
+    const value: unknown = event[name as keyof RunEvent]
+    if (typeof value === 'string' && value.length > LARGE_CHARS) return true
+  }
   return false
 }
 

@@ -7,6 +7,13 @@ export type Batched<T> = T | readonly T[]
 export const eachOf = <T>(batch: Batched<T>): readonly T[] =>
   Array.isArray(batch) ? (batch as readonly T[]) : [batch as T]
 
+/** Adds to a list that mostly has one item: `push` makes room for 17. */
+export function added<T>(items: T[], item: T): T[] {
+  if (items.length === 0) return [item]
+  items.push(item)
+  return items
+}
+
 /** Yields the values one by one. For iterations with few values. */
 export async function* oneByOne<T>(batches: AsyncIterable<Batched<T>>): AsyncGenerator<T, void, undefined> {
   for await (const batch of batches) yield* eachOf(batch)

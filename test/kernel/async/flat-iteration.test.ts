@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { type FlatGenerator, FlatIteration, inPlace } from '../../../shared/kernel/async/flat-iteration.ts'
+import { FlatIteration, inPlace, type Nested } from '../../../shared/kernel/async/flat-iteration.ts'
 
-type Values = FlatGenerator<string, string>
+type Values = Nested<string, string> & AsyncGenerator<string, string>
 /** How a generator passes on the values of another one. */
 type Pass = (values: Values) => Generator<unknown, string> | AsyncGenerator<unknown, string>
 
@@ -50,7 +50,9 @@ function nested(
 }
 
 type Iteration = AsyncIterator<unknown, unknown, undefined>
-const flat: Pass = (values) => inPlace(values)
+const flat: Pass = async function* (values) {
+  return (yield inPlace(values)) as string
+}
 async function* star(values: Values): AsyncGenerator<unknown, string> {
   return yield* values
 }
@@ -90,7 +92,7 @@ describe('a flat iteration', () => {
     const plain = { next: () => Promise.resolve(step) } as AsyncIterator<string, string, undefined>
     const iteration = new FlatIteration<string, string>(
       (async function* () {
-        return yield* inPlace(plain)
+        return yield inPlace(plain)
       })(),
     )
     expect(await iteration.next()).to.equal(step)

@@ -1,5 +1,5 @@
 import type { Batched } from '../../../kernel/async/batch.ts'
-import { type FlatGenerator, inPlace, type NestedValues } from '../../../kernel/async/flat-iteration.ts'
+import { type FlatGenerator, inPlace, type Nested } from '../../../kernel/async/flat-iteration.ts'
 import type { AgentEvent } from '../../../kernel/events.ts'
 import { callModel, type ModelCall } from '../../providers/failures/failover.ts'
 import type { Message, ModelChoices, ModelRoute, StructuredOutput } from '../../providers/port.ts'
@@ -43,7 +43,7 @@ type Asking = {
 export async function* askModel(
   input: Asked,
   { first, earlier, context, account, typed, resources }: Asking,
-): FlatGenerator<Batched<AgentEvent>, Answered> {
+): FlatGenerator<Batched<AgentEvent>, Answered, Answer> {
   if (earlier) return yield* repeatAnswer(earlier, { first, account })
   const compaction = context.compactIfNeeded()
   if (compaction) yield* compaction
@@ -56,14 +56,14 @@ export async function* askModel(
     const call = modelCall({ ...input, choices, output }, route, resources)
     return new AnswerEvents(callModel(call), options, account.turnCall(call))
   }
-  const ask = (route: Route): NestedValues<readonly AgentEvent[], Answer> =>
+  const ask = (route: Route): Nested<Batched<AgentEvent>, Answer> =>
     typed ? typed.ask((output) => askFor(output, route), route.primary) : askFor(undefined, route)
-  const answer = yield* inPlace(ask(first))
+  const answer = yield inPlace(ask(first))
   models.stayWith(answer.servedBy)
   const shortening = context.compactAfterRejection(answer)
   if (!shortening || !(yield* shortening)) return { answer, route: answer.servedBy ?? first.primary }
   const second = models.main()
-  const shorter = yield* inPlace(ask(second))
+  const shorter = yield inPlace(ask(second))
   models.stayWith(shorter.servedBy)
   return { answer: shorter, route: shorter.servedBy ?? second.primary }
 }

@@ -71,17 +71,17 @@ export class TypedAnswer {
    * Asks a model for an answer in the required format. If it rejects the first such request, it is asked once more without the provider's
    * feature; once it has accepted one, a rejection has another cause.
    */
-  async *ask(ask: Ask, primary: ModelRoute): FlatGenerator<Events, Answer> {
+  async *ask(ask: Ask, primary: ModelRoute): FlatGenerator<Events, Answer, Answer> {
     const { name, schema, native } = this.#form
     const isUsed = await native.isUsed()
-    const answer = yield* inPlace(ask(isUsed ? { name, schema } : undefined))
+    const answer = yield inPlace(ask(isUsed ? { name, schema } : undefined))
     const { provider, model } = answer.servedBy ?? primary
     const hasTaken = this.#taken.some((route) => route.provider === provider && route.model === model)
     if (!isUsed || hasTaken) return answer
     if (!answer.failure) this.#taken.push({ provider, model })
     if (!answer.failure || !mayBeOfForm(answer.failure)) return answer
     native.refuse()
-    return yield* inPlace(ask(undefined))
+    return yield inPlace(ask(undefined))
   }
 
   /** Checks an answer without tool calls. Throws what the checker throws. */

@@ -39,9 +39,9 @@ export type Context = {
    */
   measure(usage: CountedUsage | undefined, route: ModelRoute): Generator<AgentEvent, void, undefined>
   /** Compacts the history when the next request nearly fills the window. `undefined`: the history is so short that it fits every window. */
-  compactIfNeeded(): AsyncGenerator<AgentEvent, void, undefined> | undefined
+  compactIfNeeded(): AsyncGenerator<AgentEvent, void> | undefined
   /** Compacts the history and returns whether to send it again. `undefined`: the provider did not reject the request as too long. */
-  compactAfterRejection(answer: Answer): AsyncGenerator<AgentEvent, boolean, undefined> | undefined
+  compactAfterRejection(answer: Answer): AsyncGenerator<AgentEvent, boolean> | undefined
 }
 
 /** Every window in the catalogue holds a shorter history, so most runs need not look up the window. */

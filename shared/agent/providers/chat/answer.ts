@@ -1,3 +1,4 @@
+import { added } from '../../../kernel/async/batch.ts'
 import type { JsonObject } from '../../../kernel/events.ts'
 import { EventParser, LineParser, type StreamParser } from '../../../platform/net/event-parser.ts'
 import { classifyFailure } from '../failures/classify.ts'
@@ -184,7 +185,8 @@ export class ChatAnswer {
     if (this.#openBlock !== kind) this.#closeBlock()
     this.#openBlock = kind
     if (kind === 'text') this.#hasText = true
-    this.#parts.push(kind === 'text' ? { type: 'text_delta', text } : { type: 'thinking_delta', text })
+    const part = { type: kind === 'text' ? 'text_delta' : 'thinking_delta', text } as const
+    this.#parts = added(this.#parts, part)
   }
 
   /** A refusal is streamed as text. It is remembered, because the finish reason after it is an ordinary `stop`. */

@@ -16,59 +16,63 @@ type ExchangeOptions = { endpoint: Endpoint; call: FailedCall; signal: AbortSign
 /** The bytes, their end, or why there are none. */
 export type ReadResult = Uint8Array | Failure | undefined
 
-/** Sends one request and reads the bytes of its response within the limits. Failures are returned, not thrown. */
-export class ChatExchange {
+/** Sends one request and reads the bytes of its response within the limits. Failures are results, not thrown. */
+export class ChatExchange<Taken> {
   readonly #endpoint: Endpoint
   readonly #call: FailedCall
   readonly #onTold: ModelRequest['onTold']
   readonly #watch: CallWatch
   #bytes: AsyncIterator<Uint8Array> | undefined
+  readonly #take: (result: ReadResult) => Taken | Promise<Taken>
   #isDraining = false
 
-  constructor({ endpoint, call, signal, onTold }: ExchangeOptions) {
+  /** `take` is called with the result of each read. */
+  constructor(
+    { endpoint, call, signal, onTold }: ExchangeOptions,
+    take: (result: ReadResult) => Taken | Promise<Taken>,
+  ) {
     this.#endpoint = endpoint
     this.#call = call
     this.#onTold = onTold
+    this.#take = take
     this.#watch = new CallWatch(endpoint.limits, signal)
   }
 
-  /** Sends the request. Returns the first bytes of the stream, like `read`. Not async: it would keep the body until the first bytes come. */
-  send(body: Uint8Array): Promise<ReadResult> {
+  /** Sends the request and reads the first bytes of the stream, like `read`. Not async: it would keep the body until the first bytes come. */
+  send(body: Uint8Array): Promise<Taken> {
     const { url, headers, send } = this.#endpoint
     return this.#begin(send(url, { method: 'POST', headers, body, signal: this.#watch.signal }))
   }
 
-  async #begin(sent: Promise<SendResponse>): Promise<ReadResult> {
-    try {
-      const answer = await this.#open(await sent)
-      return 'next' in answer ? await this.#readNext(answer) : answer
-    } catch (error) {
-      return this.#toFailure(error)
-    }
+  async #begin(sent: Promise<SendResponse>): Promise<Taken> {
+    const answer = await sent.then((response) => this.#open(response)).catch(this.#toFailure)
+    return 'next' in answer ? this.#readNext(answer) : this.#take(answer)
   }
 
   /**
-   * Returns the next bytes of the stream, `undefined` at its end, or the failure. Call it after `send`. Not an async function:
+   * Reads the next bytes of the stream, its end, or the failure, and returns what `take` makes of them. Call it after `send`. Not an async function:
    * most reads bring one event, and this way each read makes one promise.
    */
-  read(): Promise<ReadResult> {
-    return this.#bytes ? this.#readNext(this.#bytes) : Promise.resolve(undefined)
+  read(): Promise<Taken> {
+    return this.#bytes ? this.#readNext(this.#bytes) : Promise.resolve(undefined).then(this.#take)
   }
 
-  #readNext(bytes: AsyncIterator<Uint8Array>): Promise<ReadResult> {
+  #readNext(bytes: AsyncIterator<Uint8Array>): Promise<Taken> {
     this.#watch.beginRead()
-    return bytes.next().then(this.#accept, this.#toFailure)
+    return bytes.next().then(this.#accept, this.#fail)
   }
 
-  readonly #accept = ({ done, value }: IteratorResult<Uint8Array>): ReadResult | Promise<ReadResult> => {
-    if (done) return undefined
+  readonly #accept = ({ done, value }: IteratorResult<Uint8Array>): Taken | Promise<Taken> => {
+    if (done) return this.#take(undefined)
     const turn = value.length > LARGE_BYTES ? eventLoop.enter() : undefined // Parsing a large chunk takes a millisecond.
     return turn ? turn.then(() => this.#check(value)) : this.#check(value)
   }
 
-  #check(bytes: Uint8Array): ReadResult {
-    return this.#watch.accept(bytes, true) ? bytes : this.#breachFailure()
+  #check(bytes: Uint8Array): Taken | Promise<Taken> {
+    return this.#take(this.#watch.accept(bytes, true) ? bytes : this.#breachFailure())
   }
+
+  readonly #fail = (error: unknown): Taken | Promise<Taken> => this.#take(this.#toFailure(error))
 
   readonly #toFailure = (error: unknown): Failure => {
     const call = this.#call

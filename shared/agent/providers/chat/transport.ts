@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Dispatcher } from 'undici'
+import { added } from '../../../kernel/async/batch.ts'
 import { LATER, PullIterator } from '../../../kernel/async/pull-iterator.ts'
 import { type ConnectionOptions, openConnections } from '../connections.ts'
 import type { Send, SendRequest, SendResponse } from '../port.ts'
@@ -104,7 +105,7 @@ class Exchange extends PullIterator<Uint8Array> implements Dispatcher.DispatchHa
   }
 
   onResponseData(controller: Dispatcher.DispatchController, bytes: Buffer): void {
-    this.#unread.push(bytes)
+    this.#unread = added(this.#unread, bytes)
     this.#unreadBytes += bytes.length
     if (this.#unreadBytes >= CHUNK_BYTES) controller.pause()
     this.wake() // The reader takes all bytes of one read of the connection together.
@@ -133,15 +134,9 @@ class Exchange extends PullIterator<Uint8Array> implements Dispatcher.DispatchHa
 
   #take(): Uint8Array {
     const bytes = this.#unread.length === 1 && this.#unread[0] ? this.#unread[0] : Buffer.concat(this.#unread)
-    if (bytes.length <= CHUNK_BYTES) {
-      this.#unread = []
-      this.#unreadBytes = 0
-      return bytes
-    }
-    const rest = bytes.subarray(CHUNK_BYTES)
-    this.#unread = [rest]
-    this.#unreadBytes = rest.length
-    return bytes.subarray(0, CHUNK_BYTES)
+    this.#unreadBytes = Math.max(0, bytes.length - CHUNK_BYTES)
+    this.#unread = this.#unreadBytes > 0 ? [bytes.subarray(CHUNK_BYTES)] : []
+    return this.#unreadBytes > 0 ? bytes.subarray(0, CHUNK_BYTES) : bytes
   }
 
   readonly #abort = (): void => {

@@ -1,4 +1,3 @@
-import { PullIterator } from '../../../kernel/async/pull-iterator.ts'
 import { type FailedCall, mayBeEmpty } from '../failures/failures.ts'
 import type { Failure, ModelPart, ModelRequest } from '../port.ts'
 import type { LeftOut, OptionalPart } from '../unsupported-options.ts'
@@ -17,22 +16,24 @@ export type ChatServer = Omit<FailedCall, 'model'> & {
   configFailure: Failure | undefined
 }
 
+type Step = IteratorResult<readonly ModelPart[], undefined>
+type Exchange = ChatExchange<Step>
+
 /**
  * One model call as an iteration over its parts, the parts of one read of the connection come together. The next bytes are read when the last parts
  * have been taken. Leaving the iteration at any point closes the connection.
  */
-export class ChatTurn extends PullIterator<readonly ModelPart[]> {
+export class ChatTurn implements AsyncIterableIterator<readonly ModelPart[], undefined> {
   readonly #server: ChatServer
   readonly #request: ModelRequest
   readonly #signal: AbortSignal
   readonly #call: FailedCall
   readonly #answer: ChatAnswer
-  #exchange: ChatExchange | undefined
+  #exchange: Exchange | undefined
   #sent: readonly OptionalPart[] = []
   #isEnding = false
 
   constructor(server: ChatServer, request: ModelRequest, signal: AbortSignal) {
-    super()
     const { type, apiKey, instance, quirks, framing } = server
     const { model, stopSequences } = request
     this.#server = server
@@ -45,26 +46,31 @@ export class ChatTurn extends PullIterator<readonly ModelPart[]> {
     })
   }
 
-  protected override stop(): void {
-    this.#answer.isOver = true
-    this.#exchange?.close()
+  [Symbol.asyncIterator](): this {
+    return this
   }
 
   /** Reads until there are parts, or the stream ends. */
-  protected override pull(): readonly ModelPart[] | undefined | Promise<readonly ModelPart[] | undefined> {
+  next(): Promise<Step> {
     const { configFailure } = this.#server
-    if (this.#answer.isOver || this.#signal.aborted) return undefined
-    if (configFailure) return this.#answer.fail(configFailure)
-    return (this.#exchange ? this.#exchange.read() : this.#send()).then(this.#take)
+    if (this.#answer.isOver || this.#signal.aborted) return this.return()
+    if (configFailure) return Promise.resolve({ done: false, value: this.#answer.fail(configFailure) })
+    return this.#exchange ? this.#exchange.read() : this.#send()
   }
 
-  readonly #take = (result: ReadResult) => {
+  async return(): Promise<Step> {
+    this.#answer.isOver = true
+    this.#exchange?.close()
+    return END
+  }
+
+  readonly #take = (result: ReadResult): Step | Promise<Step> => {
     const parts = this.#exchange ? this.#partsOf(result, this.#exchange) : []
-    return parts.length > 0 && !this.#signal.aborted ? parts : this.pull()
+    return parts.length > 0 && !this.#signal.aborted ? { done: false, value: parts } : this.next()
   }
 
   /** Returns the parts in the bytes that were read; there may be none. */
-  #partsOf(result: ReadResult, exchange: ChatExchange): readonly ModelPart[] {
+  #partsOf(result: ReadResult, exchange: Exchange): readonly ModelPart[] {
     if (result === undefined) return this.#answer.end()
     if (!(result instanceof Uint8Array)) {
       if (this.#answer.isFinished) return this.#answer.end() // An error of the connection no longer matters.
@@ -80,7 +86,7 @@ export class ChatTurn extends PullIterator<readonly ModelPart[]> {
   }
 
   /** Starts the time limit for the rest of the response at the finish reason, and again at each later part. */
-  #expectRest(exchange: ChatExchange, hasParts: boolean): void {
+  #expectRest(exchange: Exchange, hasParts: boolean): void {
     if (!this.#isEnding || hasParts) exchange.expectRest()
     this.#isEnding = true
   }
@@ -90,16 +96,14 @@ export class ChatTurn extends PullIterator<readonly ModelPart[]> {
     return this.#server.leftOut.learn(this.#call.model, failure, this.#sent)
   }
 
-  #send(): Promise<ReadResult> {
+  #send(): Promise<Step> {
     const { endpoint, toBody } = this.#server
     const { json, optionalParts } = toBody(this.#request)
     this.#sent = optionalParts
-    this.#exchange = new ChatExchange({
-      endpoint,
-      call: this.#call,
-      signal: this.#signal,
-      onTold: this.#request.onTold,
-    })
+    const options = { endpoint, call: this.#call, signal: this.#signal, onTold: this.#request.onTold }
+    this.#exchange = new ChatExchange(options, this.#take)
     return this.#exchange.send(json)
   }
 }
+
+const END = { done: true, value: undefined } as const
