@@ -48,8 +48,7 @@ export function createPrepareOneShot({ prepareRun, prepareCustomerRun, planQueue
       const { conversation, remembered, progress, events } = from
       const start = { conversation, remembered, progress }
       if (customerId) return prepareCustomerRun(prepared, { tenant, customerId, services, start, events })
-      const stateless = { conversation, remembered, progress, background: undefined, services, warnings: [] }
-      return (run) => prepared.execute(run, stateless)
+      return (run) => prepared.execute(run, { ...start, background: undefined, services, warnings: [] })
     }
   }
 }

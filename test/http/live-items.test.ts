@@ -1,7 +1,7 @@
 import { getHeapSpaceStatistics } from 'node:v8'
 import { expect } from 'chai'
+import { collectGarbage } from '../../scripts/bench/garbage.ts'
 import { LiveItems, type Place } from '../../services/http/live-items.ts'
-import { openCollector } from '../support/collector.ts'
 
 describe('LiveItems', () => {
   it('lists the items that were added and not removed, in the order in which they were added', () => {
@@ -30,18 +30,17 @@ describe('LiveItems', () => {
   })
 
   it('gives the memory of removed items back without a full garbage collection', () => {
-    const collect = openCollector()
     const live = new LiveItems<object>()
     const places: Place[] = []
     const addAndRemove = (count: number) => {
       for (let at = 0; at < count; at++) {
         places[at % 64]?.leave()
         places[at % 64] = live.add({ data: Array.from({ length: 100 }, () => at) })
-        if (at % 100 === 99) collect({ type: 'minor' })
+        if (at % 100 === 99) collectGarbage({ type: 'minor' })
       }
     }
     addAndRemove(1_000)
-    collect()
+    collectGarbage()
     const before = oldBytes()
     addAndRemove(10_000)
     expect((oldBytes() - before) / 10_000).to.be.below(200) // An item has more than 800 bytes.

@@ -4,7 +4,7 @@ import { GCProfiler, type GCProfilerResult } from 'node:v8'
 
 /**
  * Counts what a process allocates and how many promises it makes; imported ahead of its program. At each SIGUSR2 it writes both as JSON to the file COUNTS, as they
- * are since the last signal. It counts promises from the third signal on, and the bytes are not those of the process by itself then: a hook that sees promises allocates for each.
+ * are since the last signal. It counts promises from the third signal on. Ignore the bytes from then on: the hook that counts promises allocates memory for each of them.
  */
 export type Counts = { bytes: number; promises: number }
 

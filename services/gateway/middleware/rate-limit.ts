@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import type { Request, RequestHandler, Response } from 'express'
 import { type AppError, hasKind, tooMany } from '../../../shared/kernel/errors.ts'
-import type { TenantRequests } from '../../../shared/tenancy/limits/tenant-requests.ts'
+import type { Bucket, TenantRequests } from '../../../shared/tenancy/limits/tenant-requests.ts'
 import type { RateLimiter, Taken } from '../../../shared/tenancy/rate/port.ts'
 import { tenantOf } from './auth.ts'
 
@@ -50,9 +50,6 @@ export function limitTenant(requests: Requests, basePath: string): RequestHandle
       .then(pass)
   }
 }
-
-/** The counts of one client or tenant, each against a limit of the same size. */
-type Bucket = 'all' | 'control' | 'answers'
 
 type Counting = {
   basePath: string

@@ -6,7 +6,7 @@ export interface KeepaliveTarget {
 }
 
 export interface Keepalive {
-  /** The stream is to be removed from the returned place once. */
+  /** To remove the stream, leave the returned place, once. */
   add(stream: KeepaliveTarget): Place
 }
 

@@ -1,4 +1,5 @@
 import { type Batched, eachOf } from '../../../shared/kernel/async/batch.ts'
+import { END } from '../../../shared/kernel/async/pull-iterator.ts'
 import { isTerminal, type RunEvent } from '../../../shared/kernel/events.ts'
 
 export type KeptStreamSteps = {
@@ -84,5 +85,3 @@ export class KeptStream implements AsyncIterableIterator<RunEvent, undefined> {
     return this.next()
   }
 }
-
-const END = { done: true, value: undefined } as const

@@ -1,7 +1,7 @@
 /**
- * Merges the events of several tasks into one iteration, in order of arrival; those that wait for the reader come as one value. Its length is bounded by its use: progress is
- * added only while there is room (`offer`), a sub-agent's many events wait for room (`send`), and a task has only few
- * events that are always added (`push`).
+ * Merges the events of several tasks into one iteration, in order of arrival. Those that wait for the reader come as one value. Their number
+ * is bounded by its use: progress is added only while there is room (`offer`), a sub-agent's many events wait for room (`send`), and a task
+ * has only few events that are always added (`push`).
  */
 export class EventQueue<T> {
   readonly #maxItems: number

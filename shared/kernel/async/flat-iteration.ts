@@ -1,3 +1,5 @@
+import { END } from './pull-iterator.ts'
+
 /** An iteration whose values come in the place where a generator yields it. `N` is what it returns. */
 class Inner<T, N> {
   readonly values: Nested<T, N>
@@ -90,5 +92,3 @@ export class FlatIteration<T, R> implements AsyncIterableIterator<T, R | undefin
     return this.#leave()
   }
 }
-
-const END = { done: true, value: undefined } as const

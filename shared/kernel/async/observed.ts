@@ -1,4 +1,5 @@
 import { type Batched, eachOf } from './batch.ts'
+import { END } from './pull-iterator.ts'
 
 /**
  * The values of an iteration, each shown to `observe` before its reader gets it. A generator that passes them on would wait three times for
@@ -30,5 +31,3 @@ export class Observed<T> implements AsyncIterableIterator<Batched<T>, undefined>
     return this
   }
 }
-
-const END = { done: true, value: undefined } as const

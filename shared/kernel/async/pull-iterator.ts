@@ -1,6 +1,7 @@
 type Result<T> = IteratorResult<T, undefined>
 
-const END = { done: true, value: undefined } as const
+/** The result of an iteration that is over. */
+export const END = { done: true, value: undefined } as const
 
 /** `pull` returns it when it has no value yet. It is called again after the next `wake`. */
 export const LATER = Symbol('later')

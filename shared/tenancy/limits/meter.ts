@@ -93,7 +93,7 @@ function meterProvider(plain: ModelProvider, account: Account): ModelProvider {
 
 type CalledProvider = { plain: ModelProvider; account: Account; costs: Costs; enter: ReturnType<typeof createEntrance> }
 
-/** One call of a metered provider. A class, because it lives as long as its answer, and seven functions of its own would be as much again. */
+/** One call of a metered provider. A class, because closures would take more memory for as long as the answer comes. */
 class MeteredCall implements Metered {
   readonly #request: ModelRequest
   readonly #signal: AbortSignal

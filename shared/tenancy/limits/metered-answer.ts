@@ -1,6 +1,7 @@
 import { CallCount } from '../../agent/engine/call-count.ts'
 import type { ModelPart } from '../../agent/providers/port.ts'
 import { type Batched, eachOf } from '../../kernel/async/batch.ts'
+import { END } from '../../kernel/async/pull-iterator.ts'
 import type { Turn, TurnRefusal } from '../room/port.ts'
 import { FREE_TURN } from '../room/rooms.ts'
 import type { BudgetRefusal } from './budgets.ts'
@@ -20,8 +21,6 @@ export type Metered = {
 }
 
 type Parts = Batched<ModelPart>
-
-const OVER: IteratorResult<Parts> = { done: true, value: undefined }
 
 /**
  * The answer of a call that reserves its budget first, then waits for its turn, and settles both when it has ended. Not a generator, because that would
@@ -45,13 +44,13 @@ export class MeteredAnswer implements AsyncIterableIterator<Parts> {
 
   next(): Promise<IteratorResult<Parts>> {
     if (this.#parts) return this.#parts.next().then(this.#count, this.#fail)
-    return this.#isOver ? Promise.resolve(OVER) : this.#start()
+    return this.#isOver ? Promise.resolve(END) : this.#start()
   }
 
   async return(): Promise<IteratorResult<Parts>> {
     this.#end()
     await this.#parts?.return?.()
-    return OVER
+    return END
   }
 
   /** The budget comes first: a call that waits for budget must not occupy the provider's room, which other tenants share. */
@@ -69,7 +68,7 @@ export class MeteredAnswer implements AsyncIterableIterator<Parts> {
       turn.end(undefined)
       reserved.settle(NOTHING_SPENT) // The reader has left meanwhile, so nothing is spent.
       this.#isOver = true
-      return OVER
+      return END
     }
     this.#turn = turn
     this.#reservation = reserved

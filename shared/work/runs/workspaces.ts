@@ -9,8 +9,7 @@ export type Workspaces = {
   open(tenant: TenantId, scope: string): string
   /** The same for the folder of a session or plan, which another process may have created. */
   openKept(tenant: TenantId, scope: string): string
-  /** Removes a folder that was opened. */
-  /** `undefined` when there is nothing to remove. */
+  /** Removes a folder that was opened. `undefined` when there is nothing to remove. */
   remove(tenant: TenantId, scope: string): Promise<void> | undefined
   /** Copies a folder that the processes share. Left out: they share none. */
   copy?(tenant: TenantId, from: string, to: string): Promise<void>

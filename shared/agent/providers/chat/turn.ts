@@ -1,3 +1,4 @@
+import { END } from '../../../kernel/async/pull-iterator.ts'
 import { type FailedCall, mayBeEmpty } from '../failures/failures.ts'
 import type { Failure, ModelPart, ModelRequest } from '../port.ts'
 import type { LeftOut, OptionalPart } from '../unsupported-options.ts'
@@ -5,7 +6,7 @@ import { type AnswerSource, ChatAnswer } from './answer.ts'
 import { ChatExchange, type Endpoint, type ReadResult } from './exchange.ts'
 import type { ChatBody, ServerQuirks } from './request.ts'
 
-/** What all calls of a provider have in common. */
+/** The settings of a provider, which all its calls use. */
 export type ChatServer = Omit<FailedCall, 'model'> & {
   endpoint: Endpoint
   quirks: ServerQuirks
@@ -105,5 +106,3 @@ export class ChatTurn implements AsyncIterableIterator<readonly ModelPart[], und
     return this.#exchange.send(json)
   }
 }
-
-const END = { done: true, value: undefined } as const

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Batched, eachOf } from '../../../kernel/async/batch.ts'
+import { END } from '../../../kernel/async/pull-iterator.ts'
 import type { WarningEvent } from '../../../kernel/events.ts'
 import { leavesFlex } from '../flex.ts'
 import type { Failure, ModelPart, ModelRequest, ModelRoute } from '../port.ts'
@@ -156,12 +157,12 @@ export class StreamedAnswer implements AsyncIterableIterator<Batched<CallPart>> 
 
   next(): Promise<IteratorResult<Batched<CallPart>>> {
     if (this.#rest) return this.#rest.next()
-    return this.#pending ? this.#start(this.#pending) : Promise.resolve(OVER)
+    return this.#pending ? this.#start(this.#pending) : Promise.resolve(END)
   }
 
   async return(): Promise<IteratorResult<Batched<CallPart>>> {
     await (this.#rest ? this.#rest.return?.() : this.#pending?.return(undefined))
-    return OVER
+    return END
   }
 
   async #start(pending: PendingAnswer): Promise<IteratorResult<Batched<CallPart>>> {
@@ -169,8 +170,6 @@ export class StreamedAnswer implements AsyncIterableIterator<Batched<CallPart>> 
     if (!done) return { done: false, value }
     this.#pending = undefined
     this.#rest = value?.rest
-    return value ? { done: false, value: value.first } : OVER
+    return value ? { done: false, value: value.first } : END
   }
 }
-
-const OVER = { done: true, value: undefined } as const

@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
+import { collectGarbage } from '../../../../scripts/bench/garbage.ts'
 import { createHttpSend } from '../../../../shared/agent/providers/chat/transport.ts'
 import type { SendRequest, SendResponse } from '../../../../shared/agent/providers/port.ts'
 import { createConnectionGuard } from '../../../../shared/platform/net/address-policy.ts'
-import { openCollector } from '../../../support/collector.ts'
 import { until } from '../../../support/until.ts'
 
 describe('the transport of the chat format', () => {
@@ -69,10 +69,9 @@ describe('the transport of the chat format', () => {
     }
     const { iterator, text } = await firstOf()
     expect(text).to.equal('300000 300000')
-    const collect = openCollector()
     await until(
       () => {
-        collect()
+        collectGarbage()
         return held.every((ref) => ref.deref() === undefined)
       },
       { what: 'the bytes to be forgotten', withinMs: 5_000 },

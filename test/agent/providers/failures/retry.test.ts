@@ -1,8 +1,8 @@
 import { expect } from 'chai'
+import { collectGarbage } from '../../../../scripts/bench/garbage.ts'
 import { callModel } from '../../../../shared/agent/providers/failures/failover.ts'
 import { RETRY_POLICY } from '../../../../shared/agent/providers/failures/retry.ts'
 import type { FailureCode, ModelPart } from '../../../../shared/agent/providers/port.ts'
-import { openCollector } from '../../../support/collector.ts'
 import { until } from '../../../support/until.ts'
 import { never } from '../ai-sdk/setup.ts'
 import { call, DOWN, fails, logged, OK, scripted, spare, start } from './retry-setup.ts'
@@ -59,9 +59,8 @@ describe('the retry of a model call', () => {
     }
     const { first, answer, held } = await begin()
     expect(first.value).to.deep.equal({ type: 'text_delta', text: 'well' })
-    const collect = openCollector()
     const isForgotten = () => {
-      collect()
+      collectGarbage()
       return held.deref() === undefined
     }
     await until(isForgotten, { what: 'the request to be forgotten', withinMs: 5_000 })
