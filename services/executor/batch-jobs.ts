@@ -18,7 +18,7 @@ import type { StoredFlows } from '../../shared/work/flows/stored-flows.ts'
 import type { Job, JobEnd, JobQueue } from '../../shared/work/queue/port.ts'
 import type { BatchWaves } from './batch-waves.ts'
 import { type ChunkDeps, ChunkWork, type Work } from './chunk-work.ts'
-import { retryJobs, type Settled, type UntilEnded } from './job-ends.ts'
+import { GIVEN_BACK, retryJobs, type Settled, type UntilEnded } from './job-ends.ts'
 import { runUnhurried } from './unhurried-flows.ts'
 
 export type BatchJobsDeps = ChunkDeps & {
@@ -75,7 +75,7 @@ export class BatchJobs {
     const ended = { ends: chunk.ends, isParked: false }
     const { ends, isParked } = hasEnded(chunk) ? ended : await this.#run(tenant, { batch, chunk, leaving })
     if (isParked) return { end: undefined } // It is queued again when the vendor may have news (`reconcileBatches`).
-    if (!hasEnded({ ends })) return leaving.aborted ? { end: { again: true } } : undefined
+    if (!hasEnded({ ends })) return leaving.aborted ? GIVEN_BACK : undefined
     await batches.settle(tenant, batchId, { at: now(), tell })
     return { end: undefined }
   }
@@ -99,7 +99,7 @@ export class BatchJobs {
       const { status } = (await batches.get(tenant, batch.batch_id)) ?? { status: 'cancelling' }
       if (status !== 'running') work.cancel()
     }
-    const timer = setInterval(() => void look().catch(() => {}), LOOK_EVERY_MS)
+    const timer = setInterval(() => void look().catch(() => {}), LOOK_EVERY_MS).unref()
     try {
       await work.run()
     } finally {

@@ -37,9 +37,10 @@ export function createFlowJobs(
   const { flows, fence, executor, log } = parts
   const execute = createExecute(settings, parts)
   const admission = parts.tenantConfig?.limits.admission ?? NO_ADMISSION
-  const { runs } = executor
+  const { runs, draining } = executor
   const leave: FlowJobsDeps['leave'] = (tenant, runId) => parts.workspaces.release(tenant, runId)
-  return new FlowJobs({ ...flows, ...membership, runs, admission, execute, isHeld: () => fence.isHeld(), leave, log })
+  const own = { isHeld: () => fence.isHeld(), draining, leave, log }
+  return new FlowJobs({ ...flows, ...membership, ...own, runs, admission, execute })
 }
 
 function createExecute(settings: FlowSettings, parts: ExecutorParts): ExecuteFlow {

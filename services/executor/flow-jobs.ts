@@ -20,7 +20,7 @@ import type { CancelCode } from '../../shared/work/runs/run-identity.ts'
 import type { Runs } from '../../shared/work/runs/runs.ts'
 import { FlowEnds, type FlowEndsDeps, jobEndOf } from './flow-ends.ts'
 import { FlowPreparation, type FlowPreparationDeps } from './flow-preparation.ts'
-import { retryJobs, type Settled, type UntilEnded } from './job-ends.ts'
+import { GIVEN_BACK, retryJobs, type Settled, type UntilEnded } from './job-ends.ts'
 
 /** Executes a flow for a tenant; the outcome is its last value. */
 export type ExecuteFlow = (
@@ -40,6 +40,8 @@ export type FlowJobsDeps = FlowEndsDeps &
     /** A rehearsal needs nothing any more that its tools keep running. */
     leave?(tenant: TenantId, runId: string): void
     announce: Announce
+    /** Aborted when this process shuts down. */
+    draining: AbortSignal
   }
 
 const EVOLVE_MS = 2_000
@@ -48,8 +50,8 @@ const RETRY_MS = 500
 
 /** The reason for the cancel of a run whose process shuts down. */
 const LEAVING: CancelCode = 'worker_draining'
-/** Never resolves: a run that is left to another process has no end in this one. */
-const LEFT = Promise.withResolvers<void>().promise
+/** A run that is left to another process has no end in this one. */
+const NEVER = Promise.withResolvers<void>().promise
 
 /** An item of a batch that is rehearsed. */
 export type Rehearsal = Pick<FlowExecution, 'input' | 'route' | 'fallback'> & {
@@ -115,12 +117,11 @@ export class FlowJobs {
   async #advance(tenant: TenantId, id: string, reader: Job['reader']): Promise<Settled> {
     const { dispatches, epoch } = this.#deps
     const begun = await dispatches.begin(tenant, id, epoch())
-    if (begun) await this.#run(tenant, begun, reader)
-    return this.#settle(tenant, id)
+    return begun ? this.#run(tenant, begun, reader) : this.#settle(tenant, id)
   }
 
-  /** Executes a dispatch that this process has claimed. */
-  async #run(tenant: TenantId, dispatch: Dispatch, reader?: Job['reader']): Promise<void> {
+  /** Executes a dispatch that this process has claimed. Its job goes back to the queue when a shutdown leaves it to another process. */
+  async #run(tenant: TenantId, dispatch: Dispatch, reader?: Job['reader']): Promise<Settled> {
     const { runs, admission, announce } = this.#deps
     const { kind, idempotency_key: key, deadline_at } = dispatch
     const hasTime = isUnhurried(dispatch)
@@ -132,16 +133,22 @@ export class FlowJobs {
     const run = runs.open({ ...identity, ...(earlier && { earlier }), needsNoReader: hasTime })
     admission.hold({ tenant, runId: run.id, ...(hasTime && { customer: BATCH_ITEMS }) }, run)
     announce(run, reader)
-    await run.execute((_run, signal) => this.#perform(tenant, dispatch, signal))
+    const left = Promise.withResolvers<typeof GIVEN_BACK>()
+    const leave = () => left.resolve(GIVEN_BACK)
+    const ended = run.execute((_run, signal) => this.#perform(tenant, dispatch, { signal, leave }))
+    return Promise.race([ended.then(() => this.#settle(tenant, dispatch.trace_id)), left.promise])
   }
 
   async *#perform(
     tenant: TenantId,
     dispatch: Dispatch,
-    signal: AbortSignal,
+    { signal, leave }: { signal: AbortSignal; leave: () => void },
   ): AsyncGenerator<FlowEvent, void, undefined> {
     const { outcome, execution } = yield* this.#execute(tenant, dispatch, signal)
-    if (signal.reason === LEAVING && (await this.#mayBeginElsewhere(tenant, dispatch))) return await LEFT
+    if (signal.reason === LEAVING && (await this.#mayBeginElsewhere(tenant, dispatch))) {
+      leave()
+      return await NEVER
+    }
     const { status, served_instance, error, turns, input_tokens, output_tokens, cost_usd, ...rest } = outcome
     const { cache_read_tokens = 0, cache_write_tokens = 0, ...output } = rest
     const used = { turns, input_tokens, output_tokens, cost_usd, cache_read_tokens, cache_write_tokens }
@@ -195,29 +202,28 @@ export class FlowJobs {
   }
 
   /**
-   * Returns `undefined` while the dispatch has not ended. A dispatch is ended here if its executor is dead, or if this process began it
-   * and cannot continue it.
+   * Returns `undefined` while the dispatch has not ended: another process executes it. A dispatch is ended here if its executor is dead, or if this
+   * process began it and cannot continue it.
    */
   async #settle(tenant: TenantId, id: string): Promise<Settled> {
     const dispatch = await this.#deps.dispatches.get(tenant, id)
     if (!dispatch) return { end: undefined }
     if (isEnded(dispatch)) return { end: jobEndOf(dispatch) }
     const event = await this.#ends.lossOf(dispatch)
-    if (event?.type === 'executor_died' && (await this.#runAgain(tenant, dispatch, event)))
-      return this.#settle(tenant, id)
+    const again = event?.type === 'executor_died' && (await this.#takeOver(tenant, dispatch, event))
+    if (again) return this.#run(tenant, again)
     const end = event && (await this.#ends.endBy(tenant, dispatch, event))
-    return end && { end }
+    if (end) return { end }
+    return this.#deps.draining.aborted ? GIVEN_BACK : undefined
   }
 
-  /** Begins a dispatch of a dead executor again, if this is allowed (D34.2). Returns whether it did. */
-  async #runAgain(
+  /** Claims a dispatch of a dead executor, if it may begin again (D34.2). */
+  #takeOver(
     tenant: TenantId,
     { trace_id }: Dispatch,
     { executor: from }: { executor: number },
-  ): Promise<boolean> {
-    const begun = await this.#deps.dispatches.takeOver(tenant, trace_id, { from, executor: this.#deps.epoch() })
-    if (begun) await this.#run(tenant, begun)
-    return begun !== undefined
+  ): Promise<Dispatch | undefined> {
+    return this.#deps.dispatches.takeOver(tenant, trace_id, { from, executor: this.#deps.epoch() })
   }
 }
 

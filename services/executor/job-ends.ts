@@ -102,6 +102,9 @@ const flowEnded = ({ trace_id, flow, status, ended_at }: Dispatch): WebhookEvent
 /** How a job ended; `undefined` while its work continues. */
 export type Settled = { end: JobEnd | undefined } | undefined
 
+/** The job goes back to the queue, for another process or the next one. */
+export const GIVEN_BACK: NonNullable<Settled> = { end: AGAIN }
+
 const LOOK_EVERY_MS = 1_000
 
 /** Calls `settle` until it says how the job ended, with a pause of a second. Never rejects. */

@@ -15,7 +15,7 @@ import { giveUp, takeOver } from '../../shared/work/plans/transitions.ts'
 import type { Job, JobEnd } from '../../shared/work/queue/port.ts'
 import { TITLE_CHARS } from '../../shared/work/runs/records/record.ts'
 import type { Runs } from '../../shared/work/runs/runs.ts'
-import { retryJobs, type Settled, type UntilEnded } from './job-ends.ts'
+import { GIVEN_BACK, retryJobs, type Settled, type UntilEnded } from './job-ends.ts'
 
 export type PlanJobsDeps = {
   runs: Pick<Runs, 'open'>
@@ -77,7 +77,7 @@ export class PlanJobs {
     const found = await plans.get(tenant, id)
     if (!found) return { end: undefined }
     if (isEnded(found)) return { end: endOf(found) }
-    if (leaving.aborted) return { end: { again: true } }
+    if (leaving.aborted) return GIVEN_BACK
     const taken = await this.#takeOver(tenant, found)
     return taken && this.#carryOut(tenant, taken, { leaving })
   }
@@ -88,7 +88,7 @@ export class PlanJobs {
     const { plan_id: id } = plan
     const outcome = isEnded(plan) ? 'ended' : await this.#execute(tenant, plan, handling)
     if (outcome !== 'ended') leaveFolder(tenant, id)
-    if (outcome === 'given_back') return { end: { again: true } }
+    if (outcome === 'given_back') return GIVEN_BACK
     if (outcome === 'lost') return undefined
     await removeFolder(tenant, id).catch((cause: unknown) => {
       log.error('the folder of an ended plan could not be removed', { plan_id: id, cause })

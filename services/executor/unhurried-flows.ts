@@ -16,7 +16,7 @@ import type { StoredFlows } from '../../shared/work/flows/stored-flows.ts'
 import { isEnded } from '../../shared/work/flows/transitions.ts'
 import type { Advanced, BatchWaves } from './batch-waves.ts'
 import type { FlowJobs } from './flow-jobs.ts'
-import type { Settled } from './job-ends.ts'
+import { GIVEN_BACK, type Settled } from './job-ends.ts'
 
 /** The pause before a new request for a place if the queue is full, or cannot be reached. */
 const WAIT_MS = 5_000
@@ -97,7 +97,7 @@ export async function runUnhurried(tenant: TenantId, id: string, { leaving, ...d
   if (waits && !leaving.aborted)
     return (await dispatches.park(tenant, id, advanced.lookAtMs)) ? { end: undefined } : undefined
   if (dispatch && isQueued(dispatch)) await placed(tenant, dispatch, { leaving, ...deps })
-  if (leaving.aborted && isQueued(await dispatches.get(tenant, id))) return { end: { again: true } }
+  if (leaving.aborted && isQueued(await dispatches.get(tenant, id))) return GIVEN_BACK
   if (advanced && advanced.answers.size > 0) flows.answers.set(id, advanced.answers)
   return { end: await flows.handle({ kind: 'flow', tenant, id }).finally(() => flows.answers.delete(id)) }
 }
@@ -134,7 +134,7 @@ async function placed(
   const look = async () => {
     if (!isQueued(await dispatches.get(tenant, id))) over.abort()
   }
-  const timer = setInterval(() => void look().catch(() => {}), LOOK_EVERY_MS)
+  const timer = setInterval(() => void look().catch(() => {}), LOOK_EVERY_MS).unref()
   const signal = AbortSignal.any([leaving, over.signal])
   await waitForPlace(placeOf(tenant, id), { deadline, signal }, deps).finally(() => clearInterval(timer))
 }

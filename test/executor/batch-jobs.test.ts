@@ -107,6 +107,7 @@ describe('the items of batches', () => {
       epoch: () => EPOCH,
       isHeld: () => true,
       announce: () => {},
+      draining: new AbortController().signal,
     })
     const deps: BatchJobsDeps = {
       ...{ batches, dispatches, library, compile, runs, flows, now, checkers: CHECKERS, files: NO_FILES },

@@ -13,7 +13,6 @@ import type { Dispatch, FlowDefinition } from '../../shared/work/flows/port.ts'
 import { begunBy, isLost } from '../../shared/work/flows/transitions.ts'
 import { Runs } from '../../shared/work/runs/runs.ts'
 import { INPUT, OK, OUTPUT } from '../contract/dispatch-setup.ts'
-import { settled } from '../support/settled.ts'
 import { SILENT_LOG } from '../support/silent-log.ts'
 import { until } from '../support/until.ts'
 import { useHistory } from '../work/flows/history-setup.ts'
@@ -43,6 +42,7 @@ describe('the jobs that execute flows', () => {
     const executed: FlowExecution[] = []
     const remembered: unknown[] = []
     const announced: unknown[] = []
+    const draining = new AbortController()
     const runs = new Runs(
       { maxLive: 10, resumeMs: 60_000, maxJournalBytes: 1_000_000 },
       { onBug: () => {}, onEvent: () => {}, onForgotten: () => {} },
@@ -69,6 +69,7 @@ describe('the jobs that execute flows', () => {
       epoch: () => EPOCH,
       isHeld: () => true,
       announce: ({ id }, reader) => announced.push([id, reader]),
+      draining: draining.signal,
       log: SILENT_LOG,
       ...changes,
     })
@@ -88,7 +89,10 @@ describe('the jobs that execute flows', () => {
         ...(JSON.parse(data) as object),
       }))
     }
-    const drain = () => runs.endAll(0)
+    const drain = () => {
+      draining.abort()
+      return runs.endAll(0)
+    }
     return { jobs, handle, eventsOf, executed, remembered, announced, drain }
   }
 
@@ -197,6 +201,16 @@ describe('the jobs that execute flows', () => {
     expect(await handle(dispatch)).to.deep.equal(lost)
     expect(executed).to.deep.equal([])
     expect(await read(dispatch)).to.have.nested.property('error.code', 'worker_lost')
+  })
+
+  it('leave one to the queue that another executor has when the process shuts down', async () => {
+    const { handle, drain } = createExecutor({ executors: { isAlive: async () => true } })
+    const dispatch = await history.queue()
+    await history.dispatches.begin(TENANT, dispatch.trace_id, 3)
+    const handled = handle(dispatch)
+    void drain()
+    expect(await handled).to.deep.equal({ again: true })
+    expect(await read(dispatch)).to.include({ status: 'running', executor: 3 })
   })
 
   it('leave one alone that has ended', async () => {
@@ -323,9 +337,9 @@ describe('the jobs that execute flows', () => {
       status: 'error',
       error: { type: 'internal_error', code: 'worker_draining', message: 'x', status: 503 },
     }
-    for (const [more, status] of [
-      [{ idempotency_key: 'k' }, 'running'],
-      [{}, 'error'],
+    for (const [more, status, end] of [
+      [{ idempotency_key: 'k' }, 'running', 'again'],
+      [{}, 'error', 'failed'],
     ] as const) {
       const begun = Promise.withResolvers<void>()
       const { handle, eventsOf, drain } = createExecutor({
@@ -337,11 +351,10 @@ describe('the jobs that execute flows', () => {
         },
       })
       const dispatch = await history.queue(more)
-      void handle(dispatch)
+      const handled = handle(dispatch)
       await begun.promise
       void drain()
-      if (status === 'error') await until(() => eventsOf(dispatch).length === 2, { what: 'the end of its stream' })
-      await settled()
+      expect(await handled).to.have.property(end)
       expect(await read(dispatch)).to.include({ status, executor: EPOCH })
       expect(eventsOf(dispatch).map(({ type }) => type)).to.deep.equal(
         status === 'error' ? ['started', 'error'] : ['started'],

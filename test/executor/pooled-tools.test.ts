@@ -95,6 +95,7 @@ describe('the items of batches whose flows have tools', () => {
     }
     const flows = new FlowJobs({
       ...{ ...shared, admission: NO_ADMISSION, isHeld: () => true, announce: () => {} },
+      draining: new AbortController().signal,
       memory: { promptText: async () => '', remember: async () => true },
       execute: (tenant, execution, signal) =>
         executeFlow(execution, {

@@ -343,4 +343,15 @@ inBothForms('batches of a flow', (startProduct, form) => {
     expect([status, item_counts.cancelled]).to.deep.equal(['cancelled', 40])
     expect((await bench.call('POST', `/batches/${id}/cancel`)).status).to.equal(409)
   })
+  it('D34.2, D55: leave an item that is at work to the next process when theirs stops, which they do not keep running', async () => {
+    const sent = Promise.withResolvers<void>()
+    bench.main.otherwise(() => {
+      sent.resolve()
+      return { hangBeforeHeaders: true }
+    })
+    const name = await bench.publish(DEFINITION)
+    const request = { items: [{ input: { text: 'a' } }], provider_instance: 'main', model: 'm-1' }
+    bodyOf(await bench.call('POST', `/flows/${name}/batch`, request), 202)
+    await sent.promise // After the last test of a suite, test/hooks.ts looks for timers that are left when the product is closed.
+  })
 })
