@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { chmod, chown, copyFile, mkdir, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -9,7 +10,7 @@ import { createCanaries } from '../support/canaries.ts'
 import { Child } from '../support/child.ts'
 import { contextFilter } from './build-context.ts'
 import { readDockerfile } from './dockerfile.ts'
-import { readDeploy } from './files.ts'
+import { ROOT, readDeploy } from './files.ts'
 import { isRoot, StageFolders, USER } from './stage-folders.ts'
 
 const files = { dockerfile: readDeploy('Dockerfile'), ignore: readDeploy('Dockerfile.dockerignore') }
@@ -45,7 +46,20 @@ describe('the stages of the image', () => {
     const paths = ['src/a/b.ts', 'src/built-1/x.js', 'src/a/b.md', 'src/KEEP.md', '.env', 'other/src/a.ts']
     expect(paths.filter(isLetThrough)).to.deep.equal(['src/a/b.ts', 'src/KEEP.md'])
   })
+
+  it('the ignore list keeps back what a checkout has built: tests build it meanwhile, too', () => {
+    const paths = ignoredPaths(readFileSync(join(ROOT, '.gitignore'), 'utf8'))
+    expect(paths).to.include('shared/client/dist/file')
+    expect(paths.filter(contextFilter(files.ignore))).to.deep.equal([])
+  })
 })
+
+/** A path in place of each pattern of .gitignore. */
+const ignoredPaths = (text: string): string[] =>
+  text
+    .trim()
+    .split('\n')
+    .map((pattern) => `${pattern.replace(/^\//, '').replaceAll('*', '')}${pattern.endsWith('/') ? 'file' : ''}`)
 
 /** The content of the image in a folder, as its stages make it. */
 describe('the content of the image', () => {
