@@ -81,7 +81,7 @@ export class AgentEngine {
   }
 
   /** The events of the tenant's runs, permission requests, plans, flows and settings, until the signal is aborted or the loop is left. */
-  events(options: Omit<TenantEventsOptions, 'mayMiss'> = {}): AsyncGenerator<TenantEvent, void, undefined> {
+  events(options: TenantEventsOptions = {}): AsyncGenerator<TenantEvent, void, undefined> {
     return tenantEvents(this.#transport, options)
   }
 

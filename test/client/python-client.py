@@ -492,6 +492,10 @@ class Streams(unittest.TestCase):
             self.assertEqual(server.sent, ["GET /events?types=run.started%2Crun.ended"] * 3)
             self.assertEqual([each.headers.get("last-event-id") for each in server.requests], [None, None, "x"])
 
+    def test_the_events_of_a_tenant_say_that_they_are_open_with_a_reset(self) -> None:
+        events = Server(stream(("x", "run.started", {"a": 1}))).engine.events(reset=True)
+        self.assertEqual([next(events).event for _ in range(2)], ["reset", "run.started"])
+
 
 class Plans(unittest.TestCase):
     def test_the_progress_is_shown_after_each_change_of_a_step(self) -> None:

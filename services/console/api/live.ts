@@ -51,5 +51,5 @@ async function* readEvents(after: string | undefined, left: AbortSignal): AsyncG
     state.value = 'live'
     return stream
   }
-  yield* follow({ open, mayMiss, after, signal: left }) as AsyncGenerator<TenantEvent>
+  yield* follow({ open, reset: mayMiss, after, signal: left }) as AsyncGenerator<TenantEvent>
 }

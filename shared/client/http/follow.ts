@@ -18,7 +18,7 @@ export type Followed = {
    * Set for streams whose ids are not rising numbers. As long as no id is known events may be missed between connections, so each
    * connection from the second one on begins with a `reset`; with `true` the first one does, too.
    */
-  mayMiss?: boolean
+  reset?: boolean
   after?: EventId | undefined
   signal: AbortSignal | undefined
 }
@@ -48,10 +48,10 @@ export async function* follow({
   open,
   isEnd,
   after: last,
-  mayMiss,
+  reset,
   signal,
 }: Followed): AsyncGenerator<FollowedEvent, void, undefined> {
-  const isNumbered = mayMiss === undefined
+  const isNumbered = reset === undefined
   let before: string | undefined
   let isEnded: boolean | undefined
   let broken = 0 // Connections since the last event.
@@ -59,8 +59,8 @@ export async function* follow({
     const stream = await open(last || undefined)
     try {
       if (stream.response.status === 204) return
-      if (mayMiss && !last) yield { id: '', event: 'reset', data: {} }
-      mayMiss = !isNumbered
+      if (reset && !last) yield { id: '', event: 'reset', data: {} }
+      reset = !isNumbered
       for await (const { id: name, event, data: text } of stream.events) {
         const id = isNumbered ? Number(name) : name
         const isKnown = isNumbered && id <= (last || -1) // 0 is the number of a warning before the first event (D39.2).

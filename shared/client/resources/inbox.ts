@@ -35,7 +35,7 @@ async function* readAsks(transport: Transport, call: CallOptions): AsyncGenerato
   const pending = new PendingAsks({ transport })
   const list = pages<Schema<'PendingPermission'>>(transport, '/permissions')
   const types = ['permission.requested', 'permission.resolved', 'run.ended'] as const
-  for await (const { event, data } of tenantEvents(transport, { ...call, types, mayMiss: true })) {
+  for await (const { event, data } of tenantEvents(transport, { ...call, types, reset: true })) {
     const { request_id: requestId = '', run_id: endedId } = data as Record<string, string>
     if (event === 'permission.resolved') pending.settle(data as Resolution, ({ id }) => id === requestId)
     else if (event === 'run.ended') pending.settle({ how: 'ended' }, ({ runId }) => runId === endedId)

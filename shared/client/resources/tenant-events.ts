@@ -8,7 +8,7 @@ export type TenantEventsOptions = Omit<CallOptions, 'timeoutMs'> & {
   /** The id of the last event that the reader has. */
   after?: string | undefined
   /** Whether the first event is a `reset`. It comes once the stream is open: later events are not missed. */
-  mayMiss?: boolean
+  reset?: boolean
 }
 
 /**
@@ -17,12 +17,12 @@ export type TenantEventsOptions = Omit<CallOptions, 'timeoutMs'> & {
  */
 export function tenantEvents(
   transport: Transport,
-  { types, after, mayMiss = false, ...call }: TenantEventsOptions,
+  { types, after, reset = false, ...call }: TenantEventsOptions,
 ): AsyncGenerator<TenantEvent, void, undefined> {
   const query = { types: types?.join(',') }
   const events = follow({
     open: (lastEventId) => transport.openStream('GET', '/events', { query, lastEventId, ...call }),
-    mayMiss,
+    reset,
     after,
     signal: call.signal,
   })

@@ -91,14 +91,14 @@ describe('a stream that is followed over connections that break', () => {
 
   it('does not compare ids that are no numbers', async () => {
     const events = ['b-2', 'b-1', 'b-3'].map((id) => ({ id, event: id === 'b-3' ? 'done' : 'run' }))
-    expect((await followAll([{ events }], { mayMiss: false })).ids).to.deep.equal(['b-2', 'b-1', 'b-3'])
+    expect((await followAll([{ events }], { reset: false })).ids).to.deep.equal(['b-2', 'b-1', 'b-3'])
   })
 
   it('begins a connection with a reset where nothing says what came before it', async () => {
     const again = { events: [{ id: 'b-1', event: 'done' }] }
-    expect((await followAll([{}, again], { mayMiss: false })).events).to.deep.equal(['reset', 'done'])
-    expect((await followAll([again], { mayMiss: true })).events).to.deep.equal(['reset', 'done'])
-    expect((await followAll([again], { mayMiss: true, after: 'a-1' })).events).to.deep.equal(['done'])
+    expect((await followAll([{}, again], { reset: false })).events).to.deep.equal(['reset', 'done'])
+    expect((await followAll([again], { reset: true })).events).to.deep.equal(['reset', 'done'])
+    expect((await followAll([again], { reset: true, after: 'a-1' })).events).to.deep.equal(['done'])
     expect((await followAll([{ events: [token(1)] }, { events: [done(2)] }])).events).to.deep.equal([
       'text_delta',
       'done',
@@ -131,7 +131,7 @@ describe('a stream that is followed over connections that break', () => {
     const given = await followAll([...silent, { events: [done(1)] }])
     expect(given.cause).to.be.instanceOf(ConnectionFailed)
     expect(given.asked).to.have.length(401)
-    expect((await followAll([...silent, { events: [done(1)] }], { mayMiss: false })).cause).to.equal(undefined)
+    expect((await followAll([...silent, { events: [done(1)] }], { reset: false })).cause).to.equal(undefined)
     expect((await followAll([...silent.slice(1), { events: [done(1)] }])).ids).to.deep.equal(['1'])
   })
 

@@ -29,14 +29,14 @@ describe("the tenant's events of the client", () => {
     server.close()
   })
 
-  for (const mayMiss of [true, false])
-    it(`closes the connection of a loop that is left at ${mayMiss ? 'the reset in front' : 'an event'}`, async () => {
+  for (const reset of [true, false])
+    it(`closes the connection of a loop that is left at ${reset ? 'the reset in front' : 'an event'}`, async () => {
       const seen: string[] = []
-      for await (const { event } of tenantEvents(transport, { mayMiss })) {
+      for await (const { event } of tenantEvents(transport, { reset })) {
         seen.push(event)
         break
       }
-      expect(seen).to.deep.equal([mayMiss ? 'reset' : 'run.started'])
+      expect(seen).to.deep.equal([reset ? 'reset' : 'run.started'])
       await closed
     })
 

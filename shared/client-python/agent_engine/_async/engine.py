@@ -296,9 +296,12 @@ class AsyncAgentEngine:
         call = Call(body=body_of(prompt, schema, body), query=DRY)
         return await self._transport.read("POST", "/agent/run", call, has="budget")
 
-    def events(self, *, types: Sequence[str] = (), after: str = "") -> AsyncItems[TenantEvent]:
-        """The events of the tenant's runs, permission requests, plans, flows and settings, until the loop is left."""
-        return tenant_events(self._transport, types=types, after=after)
+    def events(self, *, types: Sequence[str] = (), after: str = "", reset: bool = False) -> AsyncItems[TenantEvent]:
+        """
+        The events of the tenant's runs, permission requests, plans, flows and settings, until the loop is left. With `reset`
+        the first one is a `reset`, which comes once the stream is open.
+        """
+        return tenant_events(self._transport, types=types, after=after, reset=reset)
 
     async def me(self) -> Json:
         """The caller's tenant, subject and scopes, and the server's features and limits."""

@@ -173,7 +173,7 @@ class AsyncPermissions:
         """
         pending: dict[str, AsyncPermissionAsk] = {}
         types = ("permission.requested", "permission.resolved", "run.ended")
-        async for change in tenant_events(self._transport, types=types, is_reset=True):
+        async for change in tenant_events(self._transport, types=types, reset=True):
             is_reset = change.event == "reset"
             is_new = change.event == "permission.requested" and change.data["request_id"] not in pending
             listed = await self.list().all() if is_reset or is_new else []

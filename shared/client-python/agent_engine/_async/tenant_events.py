@@ -12,12 +12,12 @@ from .transport import OpenStream, Transport
 
 
 def tenant_events(
-    transport: Transport, *, types: Sequence[str] = (), after: str = "", is_reset: bool = False
+    transport: Transport, *, types: Sequence[str] = (), after: str = "", reset: bool = False
 ) -> AsyncItems[TenantEvent]:
-    """`reset` comes when events may be missing, also when a connection breaks before its first event; with `is_reset`
+    """`reset` comes when events may be missing, also when a connection breaks before its first event; with `reset`
     also when the stream has opened.
     """
-    may_miss = is_reset
+    may_miss = reset
 
     async def open_stream(last: str) -> OpenStream:
         nonlocal may_miss

@@ -174,7 +174,7 @@ class Permissions:
         """
         pending: dict[str, PermissionAsk] = {}
         types = ("permission.requested", "permission.resolved", "run.ended")
-        for change in tenant_events(self._transport, types=types, is_reset=True):
+        for change in tenant_events(self._transport, types=types, reset=True):
             is_reset = change.event == "reset"
             is_new = change.event == "permission.requested" and change.data["request_id"] not in pending
             listed = self.list().all() if is_reset or is_new else []
