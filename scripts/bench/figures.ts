@@ -1,6 +1,7 @@
 import type { Figure } from './figure.ts'
 import { budgets } from './figures/budgets.ts'
 import { cacheHits } from './figures/cache-hits.ts'
+import { clusterGateway } from './figures/cluster-gateway.ts'
 import { clusterCpu, clusterFirstEvent } from './figures/cluster-runs.ts'
 import { coldStart, coldStartTime } from './figures/cold-start.ts'
 import { consoleFirstPaint } from './figures/console-first-paint.ts'
@@ -32,6 +33,7 @@ export const FIGURES: readonly Figure[] = [
   firstEvent,
   clusterFirstEvent,
   clusterCpu,
+  clusterGateway,
   shortRuns,
   cpu,
   ladder,

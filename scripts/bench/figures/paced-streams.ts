@@ -1,5 +1,5 @@
 import type { Bench } from '../bench.ts'
-import { Client } from '../client.ts'
+import { Client, type Target } from '../client.ts'
 import type { Figure } from '../figure.ts'
 import { once } from '../once.ts'
 import { cpuMs } from '../proc.ts'
@@ -36,7 +36,7 @@ export const pacedFirstEvent: Figure = {
 }
 
 type Round = { totalMs: number; cpuMs: number; firstMs: number[] }
-type Rounds = Record<'baseline' | 'ours', Round[]>
+export type Rounds = Record<'baseline' | 'ours', Round[]>
 
 const measureBoth = once(async (bench: Bench): Promise<Rounds> => {
   const [baseline, ours] = [await bench.baseline(), await bench.ours()]
@@ -49,8 +49,8 @@ const measureBoth = once(async (bench: Bench): Promise<Rounds> => {
   return rounds
 })
 
-/** The connections are new in every round, as those of users are. */
-async function play(gateway: Running, { signal }: Bench): Promise<Round> {
+/** The streams of one round. The connections are new in every round, as those of users are. */
+export async function play(gateway: Target & Pick<Running, 'pid'>, { signal }: Bench): Promise<Round> {
   using client = new Client(gateway, signal)
   const before = cpuMs(gateway.pid)
   const start = performance.now()
@@ -60,7 +60,7 @@ async function play(gateway: Running, { signal }: Bench): Promise<Round> {
 }
 
 /** The ratio of the medians of one number of each round. */
-function compare({ baseline, ours }: Rounds, numberOf: (round: Round) => number, unit: string) {
+export function compare({ baseline, ours }: Rounds, numberOf: (round: Round) => number, unit: string) {
   const middle = { baseline: median(baseline.map(numberOf)), ours: median(ours.map(numberOf)) }
   const shown = Object.entries(middle).map(([name, value]) => `${name} ${value.toFixed(0)}${unit}`)
   return { value: middle.ours / middle.baseline, detail: shown.join(', ') }
