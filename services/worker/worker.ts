@@ -173,8 +173,8 @@ function createRuns({ permissions, workspaces, limits, log, metrics, reporter, s
     onStarted: (run) => reporter.runStarted(run),
     onWaiting: (run) => reporter.runWaiting(run),
     onEnded: (run, last) => reporter.runEnded(run, last),
-    onForgotten({ id, tenant, scopeId, sessionId }) {
-      permissions.forget(tenant, scopeId, id).catch((cause: unknown) => logFailure(cause, log))
+    onForgotten({ id, tenant, scopeId, sessionId, hasAsked }) {
+      if (hasAsked) permissions.forget(tenant, scopeId, id).catch((cause: unknown) => logFailure(cause, log))
       if (sessionId === undefined) workspaces.remove(tenant, id)?.catch((cause: unknown) => logFailure(cause, log))
     },
   })

@@ -73,25 +73,29 @@ const refusalOf = (act: () => unknown): AppError => {
 }
 
 describe('a worker', () => {
-  it('D4.5b: forgets an ended one-shot run after RUN_RESUME_SECS, with its permission requests', async () => {
-    const { inbox, run, read, forgotten } = setUp({ runResumeMs: 1 })
+  it('D4.5b: forgets an ended one-shot run after RUN_RESUME_SECS, and looks for no permission requests if it had none', async () => {
+    const { inbox, run, read, forgotten, worker } = setUp({ runResumeMs: 1 })
     const id = run('/say hello')
     await read(id)
-    await until(() => forgotten.length > 0, { what: 'the run to be forgotten' })
-    expect(forgotten).to.deep.equal([[TENANT, id, id]])
+    await until(() => !worker.knowsRun(TENANT, id), { what: 'the run to be forgotten' })
+    expect(forgotten).to.deep.equal([])
     expect(refusalOf(() => inbox.getRun(TENANT, id)).status).to.equal(404)
     expect(refusalOf(() => inbox.followRun(TENANT, id, 0)).status).to.equal(404)
     expect(refusalOf(() => inbox.cancelRun(TENANT, id)).status).to.equal(404)
   })
 
   it('D4.5b: forgets an ended run of a session with its own permission requests, and keeps the session', async () => {
-    const { inbox, message, read, forgotten, worker } = setUp({ runResumeMs: 1 })
+    const { inbox, message, read, store, forgotten, worker } = setUp({ runResumeMs: 1 })
     void inbox.createSession(TENANT, 's1', 'a1')
-    const id = message('s1', '/say hello')
-    await read(id)
+    const id = message('s1', '/tool Ask {}')
+    const reading = read(id)
+    const isListed = async () => (await store.list(TENANT, { limit: 1 })).permissions.length > 0
+    await until(isListed, { what: 'the run to wait for permission' })
+    void inbox.cancelRun(TENANT, id)
+    await reading
     await until(() => forgotten.length > 0, { what: 'the run to be forgotten' })
     expect(forgotten).to.deep.equal([[TENANT, 's1', id]])
-    expect(inbox.getSession(TENANT, 's1')).to.include({ message_count: 2 })
+    expect(inbox.getSession(TENANT, 's1')).to.have.property('message_count').above(0)
     worker.abortAll()
   })
 

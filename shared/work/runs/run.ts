@@ -54,6 +54,7 @@ export class Run extends RunFacts {
   readonly #state = new RunState()
   /** `undefined`: the run has asked for nothing yet, or has ended. */
   #asks: OpenAsks | undefined = undefined
+  #hasAsked: boolean
   #deadline: NodeJS.Timeout | undefined
   #endedMs: number | undefined
   #errorCode: string | undefined
@@ -76,6 +77,7 @@ export class Run extends RunFacts {
     const { earlier } = identity
     this.#usedBefore = earlier?.used
     this.#endEarlier = earlier?.end
+    this.#hasAsked = earlier !== undefined
     if (earlier) journal.restore(earlier.events, earlier)
     const last = earlier?.events.at(-1)?.[1]
     this.#hasEndedBefore = journal.isEnded
@@ -116,6 +118,11 @@ export class Run extends RunFacts {
     const listeners = this.#endListeners ?? []
     this.#endListeners = undefined
     for (const listener of listeners) listener()
+  }
+
+  /** Whether the run may have had permission requests, here or in an earlier process. */
+  get hasAsked(): boolean {
+    return this.#hasAsked || this.#asks !== undefined
   }
 
   /** Whether the record of the run is stored. */
@@ -292,6 +299,7 @@ export class Run extends RunFacts {
     this.#endedMs = Date.now()
     clearTimeout(this.#deadline)
     this.#abort = NOTHING_TO_ABORT
+    this.#hasAsked = this.hasAsked
     this.#asks = undefined
     this.steering.forget()
   }
