@@ -29,9 +29,7 @@ export async function runScenarios(script: ScenarioScript): Promise<never> {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(130))
   const isFull = options.full && !options.short
   const run = { isFull, isTimed: !options.untimed, random: new Random(chooseSeed(options.seed, say)) }
-  const waiting = chooseScenarios(script.scenarios, options.only?.join())
-    .filter((each) => isFull || !each.isFullOnly)
-    .values()
+  const waiting = chooseScenarios(script.scenarios, { isFull, only: options.only?.join() }).values()
   let isAllKept = true
   const runLane = async () => {
     for (const scenario of waiting) if (!(await report(scenario, run))) isAllKept = false
@@ -66,14 +64,20 @@ const usageOf = ({ name, scenarios, takes }: ScenarioScript) => `npm run ${name}
   --seed     replay the faults of this seed
 `
 
-/** Those of the promises that `only` names, separated by commas; all of them without it. Throws for an unknown one. */
-export function chooseScenarios(scenarios: readonly Scenario[], only: string | undefined): readonly Scenario[] {
+type Choice = { isFull: boolean; only?: string | undefined }
+
+/** Those of this form: of the promises that `only` names, separated by commas, or of all. Throws for a promise that has none. */
+export function chooseScenarios(all: readonly Scenario[], { isFull, only }: Choice): readonly Scenario[] {
+  const scenarios = all.filter((each) => isFull || !each.isFullOnly)
   if (only === undefined) return scenarios
   const ids = only.split(',').map((id) => id.trim().toUpperCase())
-  const known = idsOf(scenarios)
+  const known = idsOf(all)
   const unknown = ids.filter((id) => !known.includes(id))
   if (unknown.length > 0) throw new Error(`no scenario tests ${unknown.join(', ')}: choose from ${known.join(', ')}`)
-  return scenarios.filter(({ id }) => ids.includes(id))
+  const chosen = scenarios.filter(({ id }) => ids.includes(id))
+  const left = ids.filter((id) => chosen.every((each) => each.id !== id))
+  if (left.length > 0) throw new Error(`${left.join(', ')} has no short form: add --full`)
+  return chosen
 }
 
 /** Runs a scenario and prints its guarantees. Returns whether all of them were kept. */
